@@ -1,0 +1,283 @@
+//! The table with what is needed to read and change it step by step: the primitives that every operation is made of.
+//!
+//! # Protocol
+//!
+//! - A class has its copies in two words: undisplaced in the home word, displaced in the away word. The home word also counts the
+//!   displaced ones of all its classes. A word is only ever changed by a compare-and-swap of the whole word.
+//! - A count is raised *before* the copy it stands for is placed, and lowered *after* that copy was taken (I2 of
+//!   `docs/design.md`). So a home word without a match and with count 0 proves absence by itself.
+//! - A copy is taken only after [`Sequences::advance`] was called for it once (I4), unless the home word says in that very
+//!   compare-and-swap that no displaced copy exists. So two words without a match prove absence if the counter of their
+//!   stripe is the same before and after ([`Cells::validated`]).
+//!
+//! What may go wrong: a copy that one wanted to clear is already gone, because someone removed or moved it. Copies of a class
+//! are alike; then one takes any other of them ([`Cells::take`]).
+
+use crate::{
+    hash::{Class, Geometry},
+    memory::AllocError,
+    seq::{Sequences, Stripes},
+    sync::AtomicWord,
+    table::Table,
+    word::{self, Layout, Pattern, Slot},
+};
+
+#[derive(Debug)]
+pub(crate) struct Cells {
+    table: Table,
+    pub(crate) layout: Layout,
+    pub(crate) geometry: Geometry,
+    pub(crate) sequences: Sequences,
+}
+
+/// A class with all that is needed to work on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidates {
+    pub(crate) home: usize,
+    /// Equal to `home` for a few classes, which then have no displaced copies.
+    pub(crate) away: usize,
+    pub(crate) fingerprint: u32,
+    at_home: Pattern,
+    displaced: Pattern,
+}
+
+impl Candidates {
+    /// Whether the class has but one bucket.
+    #[inline(always)]
+    pub(crate) fn is_single(&self) -> bool {
+        self.home == self.away
+    }
+}
+
+/// Both candidate words of a class at one time during which no copy of it was taken.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    home: u64,
+    away: u64,
+}
+
+impl Cells {
+    pub(crate) fn new(
+        layout: Layout,
+        geometry: Geometry,
+        stripes: Stripes,
+        huge_pages: bool,
+    ) -> Result<Self, AllocError> {
+        let table = Table::new(geometry.buckets(), huge_pages)?;
+        Ok(Self { table, layout, geometry, sequences: Sequences::new(stripes)? })
+    }
+
+    #[inline(always)]
+    pub(crate) fn word(&self, bucket: usize) -> &AtomicWord {
+        &self.table.words()[bucket]
+    }
+
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, bucket: usize) {
+        self.table.prefetch(bucket);
+    }
+
+    #[inline(always)]
+    pub(crate) fn candidates(&self, class: Class) -> Candidates {
+        let Class { home, fingerprint } = class;
+        Candidates {
+            home,
+            away: self.geometry.other(home, fingerprint),
+            fingerprint,
+            at_home: self.layout.pattern(Slot::at_home(fingerprint)),
+            displaced: self.layout.pattern(Slot::away(fingerprint)),
+        }
+    }
+
+    /// Whether the class has a copy, for tables in memory: looks into the home bucket first, and only asks for the away bucket
+    /// if the home bucket has displaced fingerprints.
+    #[inline(always)]
+    pub(crate) fn contains_home_first(&self, class: Class) -> bool {
+        let home = self.word(class.home).load();
+        if self.layout.contains(home, self.layout.pattern(Slot::at_home(class.fingerprint))) {
+            return true;
+        }
+        // I2: count 0 proves that there is no displaced copy at the instant of this load.
+        word::displaced_count(home) != 0 && self.contains_both(class)
+    }
+
+    /// Whether the class has a copy, for tables in cache: reads both words always, since a branch on the displaced count would be
+    /// mispredicted more dearly than a cached word is read.
+    ///
+    /// Lock-free: goes round again only if a copy of the same stripe was taken meanwhile.
+    #[inline(always)]
+    pub(crate) fn contains_both(&self, class: Class) -> bool {
+        let class = self.candidates(class);
+        loop {
+            let before = self.sequences.before(class.home);
+            let home = self.word(class.home).load();
+            let away = self.word(class.away).load();
+            let marks = self.layout.matches(home, class.at_home) | self.layout.matches(away, class.displaced);
+            if marks != 0 {
+                return true;
+            }
+            // Absent if the home word alone proves it (I2), or if no copy was taken between the reads (I4).
+            let unmoved = self.sequences.after(class.home) == before;
+            if (word::displaced_count(home) == 0) | unmoved {
+                return false;
+            }
+        }
+    }
+
+    /// How many copies the class has. A copy that is being relocated may be seen in both places.
+    pub(crate) fn count(&self, class: &Candidates) -> usize {
+        let seen = self.validated(class);
+        let at_home = self.layout.matches_exact(seen.home, class.at_home);
+        let displaced = if class.is_single() { 0 } else { self.layout.matches_exact(seen.away, class.displaced) };
+        (at_home.count_ones() + displaced.count_ones()) as usize
+    }
+
+    /// Reads both words until no copy of their stripe was taken in between.
+    fn validated(&self, class: &Candidates) -> Seen {
+        loop {
+            let before = self.sequences.before(class.home);
+            let seen = Seen { home: self.word(class.home).load(), away: self.word(class.away).load() };
+            if self.sequences.after(class.home) == before {
+                return seen;
+            }
+        }
+    }
+
+    /// Whether both candidate buckets hold nothing but this class.
+    pub(crate) fn is_filled_by(&self, class: &Candidates) -> bool {
+        let seen = self.validated(class);
+        let all = self.layout.slots() as u32;
+        self.layout.matches_exact(seen.home, class.at_home).count_ones() == all
+            && (class.is_single() || self.layout.matches_exact(seen.away, class.displaced).count_ones() == all)
+    }
+
+    /// Whether the home word `word` of this class holds a copy of it.
+    #[inline(always)]
+    pub(crate) fn has_at_home(&self, word: u64, class: &Candidates) -> bool {
+        self.layout.contains(word, class.at_home)
+    }
+
+    /// Puts `slot` into a free slot of `bucket`; `false` if there is none.
+    #[inline]
+    pub(crate) fn place(&self, bucket: usize, slot: Slot) -> bool {
+        let word = self.word(bucket);
+        let mut current = word.peek();
+        while let Some(new) = self.layout.placed(current, slot) {
+            match word.compare_exchange(current, new) {
+                Ok(()) => return true,
+                Err(now) => current = now,
+            }
+        }
+        false
+    }
+
+    /// Clears one undisplaced copy of the class; `false` if there is none. The caller has advanced the sequence.
+    #[inline]
+    pub(crate) fn clear_home(&self, class: &Candidates) -> bool {
+        self.clear(class.home, class.at_home)
+    }
+
+    /// Clears one displaced copy of the class, without lowering the count; `false` if there is none. The caller has advanced
+    /// the sequence.
+    #[inline]
+    pub(crate) fn clear_away(&self, class: &Candidates) -> bool {
+        !class.is_single() && self.clear(class.away, class.displaced)
+    }
+
+    #[inline]
+    fn clear(&self, bucket: usize, pattern: Pattern) -> bool {
+        let word = self.word(bucket);
+        let mut current = word.peek();
+        while let Some(new) = self.layout.cleared(current, pattern) {
+            match word.compare_exchange(current, new) {
+                Ok(()) => return true,
+                Err(now) => current = now,
+            }
+        }
+        false
+    }
+
+    /// Raises the displaced count of `home`, as long as the word is one that `wanted` agrees to; `false` if it does not.
+    #[inline]
+    pub(crate) fn count_up(&self, home: usize, wanted: impl Fn(u64) -> bool) -> bool {
+        let word = self.word(home);
+        let mut current = word.peek();
+        loop {
+            if !wanted(current) {
+                return false;
+            }
+            let Some(new) = word::counted_up(current) else { return true };
+            match word.compare_exchange(current, new) {
+                Ok(()) => return true,
+                Err(now) => current = now,
+            }
+        }
+    }
+
+    /// Lowers the displaced count of `home`, after the copy it stood for is gone.
+    #[inline]
+    pub(crate) fn count_down(&self, home: usize) {
+        let word = self.word(home);
+        let mut current = word.peek();
+        while let Some(new) = word::counted_down(current) {
+            match word.compare_exchange(current, new) {
+                Ok(()) => return,
+                Err(now) => current = now,
+            }
+        }
+    }
+
+    /// Takes one undisplaced copy of the class with a single compare-and-swap if the home word alone decides: a copy and no
+    /// displaced ones (taken), or neither (absent). `None` if it takes more.
+    ///
+    /// Needs no sequence: at the instant of that compare-and-swap all copies of the class are in this word, so a reader that
+    /// sees the new word with count 0 and no match is right, and one that sees another copy come later reads the word again.
+    #[inline]
+    pub(crate) fn take_from_home_alone(&self, class: &Candidates) -> Option<bool> {
+        let word = self.word(class.home);
+        let mut current = word.peek();
+        while word::displaced_count(current) == 0 {
+            let Some(new) = self.layout.cleared(current, class.at_home) else { return Some(false) };
+            match word.compare_exchange(current, new) {
+                Ok(()) => return Some(true),
+                Err(now) => current = now,
+            }
+        }
+        None
+    }
+
+    /// Takes one copy of the class from wherever it is; `false` if a validated read finds none. The caller has advanced the
+    /// sequence, once.
+    ///
+    /// Lock-free: goes round again only if a copy of the same stripe was taken meanwhile.
+    pub(crate) fn take(&self, class: &Candidates) -> bool {
+        loop {
+            let before = self.sequences.before(class.home);
+            if self.clear_home(class) {
+                return true;
+            }
+            if self.clear_away(class) {
+                self.count_down(class.home);
+                return true;
+            }
+            if self.sequences.after(class.home) == before {
+                return false;
+            }
+        }
+    }
+
+    /// Empties all buckets.
+    pub(crate) fn reset(&mut self) {
+        self.table.words_mut().iter_mut().for_each(AtomicWord::reset);
+    }
+
+    /// All words, each read at a moment of its own.
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.table.words().iter().map(AtomicWord::load)
+    }
+
+    /// Bytes of the table and the counters.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.table.memory_bytes() + self.sequences.memory_bytes()
+    }
+}

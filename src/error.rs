@@ -1,0 +1,98 @@
+//! What can go wrong, each with the value at fault and the limit that it broke.
+
+use core::{error::Error, fmt};
+
+/// Why a filter could not be built.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The false-positive rate is not a number greater than 0 and less than 1.
+    InvalidRate {
+        /// The rate asked for.
+        rate: f64,
+    },
+    /// No layout (or not the one asked for) reaches so low a false-positive rate.
+    RateTooLow {
+        /// The rate asked for.
+        rate: f64,
+        /// The lowest rate that can be had.
+        lowest: f64,
+        /// The layout asked for, `None` if any would do.
+        slots_per_bucket: Option<usize>,
+    },
+    /// There is no layout with so many slots in a bucket: 2, 3, 4, 5 or 6.
+    InvalidSlotsPerBucket {
+        /// The number asked for.
+        slots_per_bucket: usize,
+    },
+    /// The capacity takes more buckets than a table can have.
+    CapacityTooLarge {
+        /// The capacity asked for.
+        capacity: usize,
+        /// The largest capacity with this layout and rate.
+        largest: usize,
+    },
+    /// The memory could not be allocated.
+    Alloc {
+        /// Bytes asked of the allocator.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::InvalidRate { rate } => {
+                write!(f, "false-positive rate {rate} is not greater than 0 and less than 1")
+            }
+            Self::RateTooLow { rate, lowest, slots_per_bucket: None } => {
+                write!(f, "false-positive rate {rate:e} is below {lowest:.2e}, the lowest that any layout reaches")
+            }
+            Self::RateTooLow { rate, lowest, slots_per_bucket: Some(slots) } => {
+                write!(
+                    f,
+                    "false-positive rate {rate:e} is below {lowest:.2e}, the lowest with {slots} slots in a bucket"
+                )
+            }
+            Self::InvalidSlotsPerBucket { slots_per_bucket } => {
+                write!(f, "{slots_per_bucket} slots in a bucket, where 2 to 6 are possible")
+            }
+            Self::CapacityTooLarge { capacity, largest } => {
+                write!(
+                    f,
+                    "capacity {capacity} is above {largest}, the largest with this layout and false-positive rate"
+                )
+            }
+            Self::Alloc { bytes } => write!(f, "could not allocate {bytes} bytes"),
+        }
+    }
+}
+
+impl Error for BuildError {}
+
+impl From<crate::memory::AllocError> for BuildError {
+    fn from(error: crate::memory::AllocError) -> Self {
+        Self::Alloc { bytes: error.bytes }
+    }
+}
+
+/// Why a key could not be inserted. The filter is as it was before: every other key is found, the number of keys is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum InsertError {
+    /// Both buckets of the key are full, and no chain of relocations within the bounds of the search makes room.
+    Full,
+    /// Both buckets of the key hold nothing but copies of its own class, so no relocation can ever make room for another.
+    TooManyCopies,
+}
+
+impl fmt::Display for InsertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "the filter is full",
+            Self::TooManyCopies => "both buckets of this key are filled by copies of it",
+        })
+    }
+}
+
+impl Error for InsertError {}

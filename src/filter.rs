@@ -1,0 +1,596 @@
+//! [`CuckooFilter`]: the public face. Turns keys into hashes and hashes into classes; [`crate::raw`] does the work.
+
+use core::{
+    borrow::Borrow,
+    fmt,
+    hash::{BuildHasher, Hash},
+    marker::PhantomData,
+};
+
+use crate::{CuckooFilterBuilder, InsertError, Stats, Xxh3, raw::RawFilter, sizing, stats::Event, word};
+
+/// A concurrent cuckoo filter: a set that answers "surely absent" or "maybe present", in a few bits per key, to many threads at once.
+///
+/// A key is anything that hashes; as in [`HashSet`](https://doc.rust-lang.org/std/collections/struct.HashSet.html), a borrowed form
+/// of `T` does. Keys are not stored, only a *fingerprint* of some bits in one of two *buckets*. Keys with the same home bucket and
+/// fingerprint are of one *class*, and the filter cannot tell them apart: it is a multiset of classes.
+///
+/// # Consistency
+///
+/// All operations work through `&self` from any number of threads.
+///
+/// - **No false negatives.** From the return of [`insert`](Self::insert) until a matching [`remove`](Self::remove) begins,
+///   [`contains`](Self::contains) of that key is `true` in every thread that learns of the insert, whatever other threads insert, remove
+///   and relocate meanwhile.
+/// - **False positives** at the rate asked for, when the filter holds its capacity, and at less below.
+/// - **A refused insert changes nothing**: no key is lost to make room.
+/// - Inserts and removals synchronise: what a thread did before an insert is visible to one that finds the key.
+///
+/// # Progress
+///
+/// Nothing here takes a lock, and a thread that is stopped anywhere holds up no other, with one exception:
+/// [`insert_if_absent`](Self::insert_if_absent) waits for other calls of itself in the same one of up to 1,024 stripes.
+///
+/// # Memory
+///
+/// One allocation of 64-bit words, and small ones for counters. [`memory_bytes`](Self::memory_bytes) counts everything.
+///
+/// # Examples
+///
+/// ```
+/// use koel::CuckooFilter;
+///
+/// let filter = CuckooFilter::<str>::with_capacity(1_000);
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| filter.insert("pine").unwrap());
+///     scope.spawn(|| filter.insert("oak").unwrap());
+/// });
+/// assert!(filter.contains("pine") && filter.contains("oak"));
+/// assert!(filter.remove("pine"));
+/// assert!(!filter.contains("pine"));
+/// ```
+pub struct CuckooFilter<T: ?Sized, S = Xxh3> {
+    raw: RawFilter,
+    capacity: usize,
+    hasher: S,
+    keys: PhantomData<fn(&T)>,
+}
+
+impl<T: ?Sized> CuckooFilter<T> {
+    /// A filter for `n` distinct keys with a false-positive rate of at most 0.001, a random seed and the default hasher.
+    ///
+    /// # Panics
+    ///
+    /// If the capacity overflows or cannot be allocated, like `Vec::with_capacity`. [`builder`](Self::builder) returns an error instead.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(1_000);
+    /// (0..1_000).for_each(|key| filter.insert(&key).unwrap());
+    /// ```
+    #[must_use]
+    pub fn with_capacity(n: usize) -> Self {
+        match Self::builder().capacity(n).build() {
+            Ok(filter) => filter,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Settings for a filter: capacity, rate, layout, seed, hasher, huge pages.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::builder().capacity(1_000).false_positive_rate(1e-5).build()?;
+    /// # Ok::<(), koel::BuildError>(())
+    /// ```
+    pub fn builder() -> CuckooFilterBuilder<T> {
+        CuckooFilterBuilder::new()
+    }
+}
+
+impl<T: ?Sized, S> CuckooFilter<T, S> {
+    pub(crate) fn from_parts(raw: RawFilter, capacity: usize, hasher: S) -> Self {
+        Self { raw, capacity, hasher, keys: PhantomData }
+    }
+}
+
+/// # Operations on keys
+impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
+    /// Puts a key in. The filter is a multiset: a key that was inserted twice needs removing twice.
+    ///
+    /// # Progress
+    ///
+    /// Lock-free as long as one of the key's two buckets has a free slot: usually one compare-and-swap. If both are full, keys are relocated;
+    /// this waits for no one, stalled or not, and each step that has to be done again was undone by another thread's step.
+    /// (Two threads relocating could in principle undo each other's steps again and again; nothing of the kind was ever seen.)
+    ///
+    /// # Complexity
+    ///
+    /// Constant; above about 90% load a search through at most 512 buckets may be needed. Never allocates.
+    ///
+    /// # Errors
+    ///
+    /// [`InsertError::Full`] if no room could be made, which does not happen to the first [`capacity`](Self::capacity) distinct keys, and
+    /// [`InsertError::TooManyCopies`] if both buckets are filled by this class. After an error every other key is found as before.
+    ///
+    /// ```
+    /// use koel::{CuckooFilter, InsertError};
+    ///
+    /// let filter = CuckooFilter::<str>::builder().capacity(100).slots_per_bucket(4).build().unwrap();
+    /// let copies = (0..).take_while(|_| filter.insert("again").is_ok()).count();
+    /// assert!(copies == 8 || copies == 4);
+    /// assert_eq!(filter.insert("again"), Err(InsertError::TooManyCopies));
+    /// assert_eq!(filter.insert("other"), Ok(()));
+    /// ```
+    #[inline]
+    pub fn insert<Q: Hash + ?Sized>(&self, key: &Q) -> Result<(), InsertError>
+    where
+        T: Borrow<Q>,
+    {
+        self.insert_hash(self.hash_of(key))
+    }
+
+    /// Puts a key in unless a key of its class is in already: `true` if it went in. Of any number of threads that call this at once
+    /// for one key, exactly one gets `true`.
+    ///
+    /// # Progress
+    ///
+    /// May wait for another `insert_if_absent` in the same one of up to 1,024 stripes of buckets; no user code runs meanwhile. Other operations
+    /// neither wait for it nor make it wait.
+    ///
+    /// # Complexity
+    ///
+    /// That of [`contains`](Self::contains) and [`insert`](Self::insert).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`insert`](Self::insert).
+    ///
+    /// # Correctness
+    ///
+    /// `false` means that a key of the same class was seen: at the false-positive rate it is another one. "Exactly one" holds
+    /// against other calls of this method, as long as nobody removes the key or inserts it with `insert` meanwhile.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<str>::with_capacity(100);
+    /// assert_eq!(filter.insert_if_absent("once"), Ok(true));
+    /// assert_eq!(filter.insert_if_absent("once"), Ok(false));
+    /// ```
+    #[inline]
+    pub fn insert_if_absent<Q: Hash + ?Sized>(&self, key: &Q) -> Result<bool, InsertError>
+    where
+        T: Borrow<Q>,
+    {
+        self.insert_if_absent_hash(self.hash_of(key))
+    }
+
+    /// Whether the key may be in: `false` is certain, `true` is wrong for about [`false_positive_rate`](Self::false_positive_rate) of absent keys.
+    ///
+    /// # Progress
+    ///
+    /// Lock-free: reads one or two words, again only if another thread moved or removed a key of the same stripe in between.
+    ///
+    /// # Complexity
+    ///
+    /// Constant: one or two cache lines of the table.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
+    /// filter.insert(&7).unwrap();
+    /// assert!(filter.contains(&7));
+    /// ```
+    #[inline]
+    pub fn contains<Q: Hash + ?Sized>(&self, key: &Q) -> bool
+    where
+        T: Borrow<Q>,
+    {
+        self.contains_hash(self.hash_of(key))
+    }
+
+    /// Takes a key out: `true` if a copy of its class was taken.
+    ///
+    /// # Progress
+    ///
+    /// Lock-free: usually one compare-and-swap, done again only if another thread changed the same bucket.
+    ///
+    /// # Complexity
+    ///
+    /// Constant.
+    ///
+    /// # Correctness
+    ///
+    /// Only remove what is in. Removing a key that was never inserted, or once more than it was inserted, takes out another key of
+    /// its class if there is one (the chance is the false-positive rate), and that key is then a false negative. So it is in every
+    /// filter that deletes. Two threads that race to remove a key which is in once are over-removing too, and may both get `true`
+    /// if another key has the same class.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
+    /// filter.insert(&7).unwrap();
+    /// assert!(filter.remove(&7));
+    /// assert!(!filter.contains(&7));
+    /// ```
+    #[inline]
+    pub fn remove<Q: Hash + ?Sized>(&self, key: &Q) -> bool
+    where
+        T: Borrow<Q>,
+    {
+        self.remove_hash(self.hash_of(key))
+    }
+
+    /// How many keys of this key's class are in: at least the number of its own copies, exactly the number of copies of its class.
+    ///
+    /// # Progress
+    ///
+    /// Lock-free, like [`contains`](Self::contains). A copy that is just being relocated by another thread may be counted twice.
+    ///
+    /// # Complexity
+    ///
+    /// Constant. The most that can be counted is twice the slots of a bucket.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
+    /// filter.insert(&7).unwrap();
+    /// filter.insert(&7).unwrap();
+    /// assert_eq!(filter.count(&7), 2);
+    /// ```
+    #[inline]
+    pub fn count<Q: Hash + ?Sized>(&self, key: &Q) -> usize
+    where
+        T: Borrow<Q>,
+    {
+        self.count_hash(self.hash_of(key))
+    }
+
+    /// The hash of a key, for the methods that take one: hash once, use often.
+    ///
+    /// # Progress
+    ///
+    /// Wait-free, unless the key's own `Hash` is not.
+    ///
+    /// # Complexity
+    ///
+    /// That of hashing the key.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<str>::with_capacity(100);
+    /// let hash = filter.hash_of("key");
+    /// filter.insert_hash(hash).unwrap();
+    /// assert!(filter.contains("key"));
+    /// ```
+    #[inline]
+    pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64
+    where
+        T: Borrow<Q>,
+    {
+        self.hasher.hash_one(key)
+    }
+}
+
+/// # Operations on hashes
+///
+/// For callers who have a hash already. Every hash is remixed with the seed of the filter, so sequential integers, or hashes with only
+/// high bits, are fine. Each method is its twin on keys in progress, complexity, errors and correctness. Keys with equal 64-bit hashes are one key.
+impl<T: ?Sized, S> CuckooFilter<T, S> {
+    /// [`insert`](Self::insert) for a hash.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`insert`](Self::insert).
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
+    /// assert_eq!(filter.insert_hash(1), Ok(()));
+    /// ```
+    #[inline]
+    pub fn insert_hash(&self, hash: u64) -> Result<(), InsertError> {
+        self.raw.insert(self.raw.cells.geometry.class(hash))
+    }
+
+    /// [`insert_if_absent`](Self::insert_if_absent) for a hash.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`insert`](Self::insert).
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
+    /// assert_eq!(filter.insert_if_absent_hash(1), Ok(true));
+    /// assert_eq!(filter.insert_if_absent_hash(1), Ok(false));
+    /// ```
+    #[inline]
+    pub fn insert_if_absent_hash(&self, hash: u64) -> Result<bool, InsertError> {
+        self.raw.insert_if_absent(self.raw.cells.geometry.class(hash))
+    }
+
+    /// [`contains`](Self::contains) for a hash.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
+    /// assert!(!filter.contains_hash(1));
+    /// ```
+    #[inline]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        self.raw.contains(self.raw.cells.geometry.class(hash))
+    }
+
+    /// [`remove`](Self::remove) for a hash.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
+    /// filter.insert_hash(1).unwrap();
+    /// assert!(filter.remove_hash(1));
+    /// assert!(!filter.remove_hash(1));
+    /// ```
+    #[inline]
+    pub fn remove_hash(&self, hash: u64) -> bool {
+        self.raw.remove(self.raw.cells.geometry.class(hash))
+    }
+
+    /// [`count`](Self::count) for a hash.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
+    /// filter.insert_hash(1).unwrap();
+    /// assert_eq!(filter.count_hash(1), 1);
+    /// ```
+    #[inline]
+    pub fn count_hash(&self, hash: u64) -> usize {
+        self.raw.count(self.raw.cells.geometry.class(hash))
+    }
+
+    /// Home bucket and fingerprint of a hash: what the filter can tell apart. For this project's own tests.
+    #[doc(hidden)]
+    pub fn class_of_hash(&self, hash: u64) -> (usize, u32) {
+        let class = self.raw.cells.geometry.class(hash);
+        (class.home, class.fingerprint)
+    }
+
+    /// All words of the table. For this project's own tests.
+    #[doc(hidden)]
+    pub fn words(&self) -> impl Iterator<Item = u64> {
+        self.raw.cells.words()
+    }
+}
+
+/// # Size and state
+impl<T: ?Sized, S> CuckooFilter<T, S> {
+    /// How many keys are in: inserts less removals.
+    ///
+    /// # Progress
+    ///
+    /// Wait-free. Exact when no other thread is inserting or removing; otherwise each thread's share is of a moment of its own.
+    ///
+    /// # Complexity
+    ///
+    /// Adds up at most 72 counters.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
+    /// filter.insert(&1).unwrap();
+    /// assert_eq!(filter.len(), 1);
+    /// ```
+    pub fn len(&self) -> usize {
+        self.raw.counters.keys()
+    }
+
+    /// Whether no key is in, with the exactness of [`len`](Self::len).
+    ///
+    /// # Progress
+    ///
+    /// Wait-free.
+    ///
+    /// # Complexity
+    ///
+    /// That of [`len`](Self::len).
+    ///
+    /// ```
+    /// assert!(koel::CuckooFilter::<u64>::with_capacity(100).is_empty());
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many distinct keys surely go in, at the false-positive rate that was asked for. More go in until [`InsertError::Full`], at a
+    /// higher rate.
+    ///
+    /// # Progress and complexity
+    ///
+    /// A constant of the filter.
+    ///
+    /// ```
+    /// assert_eq!(koel::CuckooFilter::<u64>::with_capacity(100).capacity(), 100);
+    /// ```
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Buckets of the table, each one 64-bit word.
+    ///
+    /// # Progress and complexity
+    ///
+    /// A constant of the filter.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
+    /// assert!(filter.buckets() * filter.slots_per_bucket() > 100);
+    /// ```
+    pub fn buckets(&self) -> usize {
+        self.raw.cells.geometry.buckets()
+    }
+
+    /// Slots of a bucket, each for one key: 2 to 6.
+    ///
+    /// # Progress and complexity
+    ///
+    /// A constant of the filter.
+    ///
+    /// ```
+    /// assert_eq!(koel::CuckooFilter::<u64>::with_capacity(100).slots_per_bucket(), 4);
+    /// ```
+    pub fn slots_per_bucket(&self) -> usize {
+        self.raw.cells.layout.slots()
+    }
+
+    /// Bits of a fingerprint: a slot less the bit that says whether it is displaced.
+    ///
+    /// # Progress and complexity
+    ///
+    /// A constant of the filter.
+    ///
+    /// ```
+    /// assert_eq!(koel::CuckooFilter::<u64>::with_capacity(100).fingerprint_bits(), 14);
+    /// ```
+    pub fn fingerprint_bits(&self) -> u32 {
+        self.raw.cells.layout.fingerprint_bits()
+    }
+
+    /// The share of slots that are taken, 0 to 1, with the exactness of [`len`](Self::len).
+    ///
+    /// # Progress
+    ///
+    /// Wait-free.
+    ///
+    /// # Complexity
+    ///
+    /// That of [`len`](Self::len).
+    ///
+    /// ```
+    /// assert_eq!(koel::CuckooFilter::<u64>::with_capacity(100).load_factor(), 0.0);
+    /// ```
+    pub fn load_factor(&self) -> f64 {
+        self.len() as f64 / (self.buckets() as f64 * self.slots_per_bucket() as f64)
+    }
+
+    /// All memory of the filter in bytes: the table, all counters, and the struct itself.
+    ///
+    /// # Progress and complexity
+    ///
+    /// A constant of the filter.
+    ///
+    /// ```
+    /// assert!(koel::CuckooFilter::<u64>::with_capacity(1_000).memory_bytes() < 6 * 1024);
+    /// ```
+    pub fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.raw.memory_bytes()
+    }
+
+    /// The share of absent keys for which [`contains`](Self::contains) is expected to say `true` with what is in now, if the keys in it are
+    /// distinct: `1 - exp(-len / (buckets * fingerprints))`.
+    ///
+    /// Displaced keys do not raise it: the displaced bit of a slot says to which bucket its fingerprint belongs, so that a false positive
+    /// needs a key with the same home *and* the same fingerprint, half of what a classical cuckoo filter has.
+    ///
+    /// # Progress
+    ///
+    /// Wait-free, with the exactness of [`len`](Self::len).
+    ///
+    /// # Complexity
+    ///
+    /// That of [`len`](Self::len).
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(1_000);
+    /// (0..1_000).for_each(|key| filter.insert(&key).unwrap());
+    /// assert!(filter.false_positive_rate() < 0.001);
+    /// ```
+    pub fn false_positive_rate(&self) -> f64 {
+        sizing::false_positive_rate(self.len(), self.buckets(), self.raw.cells.layout)
+    }
+
+    /// The hasher of keys.
+    ///
+    /// # Progress and complexity
+    ///
+    /// A constant of the filter.
+    ///
+    /// ```
+    /// assert_eq!(koel::CuckooFilter::<u64>::with_capacity(1).hasher(), &koel::Xxh3::new());
+    /// ```
+    pub fn hasher(&self) -> &S {
+        &self.hasher
+    }
+
+    /// The seed with which hashes are remixed.
+    ///
+    /// # Progress and complexity
+    ///
+    /// A constant of the filter.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::builder().seed(7).build()?;
+    /// assert_eq!(filter.seed(), 7);
+    /// # Ok::<(), koel::BuildError>(())
+    /// ```
+    pub fn seed(&self) -> u64 {
+        self.raw.cells.geometry.seed()
+    }
+
+    /// Takes all keys out and forgets the statistics.
+    ///
+    /// # Progress
+    ///
+    /// Exclusive: no other thread has a reference.
+    ///
+    /// # Complexity
+    ///
+    /// Writes the whole table.
+    ///
+    /// ```
+    /// let mut filter = koel::CuckooFilter::<u64>::with_capacity(100);
+    /// filter.insert(&1).unwrap();
+    /// filter.clear();
+    /// assert!(filter.is_empty() && !filter.contains(&1));
+    /// ```
+    pub fn clear(&mut self) {
+        self.raw.clear();
+    }
+
+    /// What the filter holds and has been through, to be looked at or printed.
+    ///
+    /// # Progress
+    ///
+    /// Wait-free. Each number is of a moment of its own while other threads work.
+    ///
+    /// # Complexity
+    ///
+    /// Reads the whole table, to count displaced keys.
+    ///
+    /// ```
+    /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
+    /// filter.insert(&1).unwrap();
+    /// let stats = filter.stats();
+    /// assert_eq!(stats.keys, 1);
+    /// println!("{stats}");
+    /// ```
+    pub fn stats(&self) -> Stats {
+        let layout = self.raw.cells.layout;
+        let (mut taken, mut displaced) = (0_usize, 0_usize);
+        for word in self.words() {
+            taken += layout.taken_count(word);
+            displaced += layout.displaced_slots(word);
+        }
+        let sum = |event| self.raw.counters.sum(event) as u64;
+        Stats {
+            keys: self.len() as u64,
+            load_factor: self.load_factor(),
+            displaced_share: if taken == 0 { 0.0 } else { displaced as f64 / taken as f64 },
+            saturated_buckets: self.words().filter(|word| word::displaced_count(*word) == word::SATURATED).count()
+                as u64,
+            relocations: sum(Event::Relocated),
+            searches: sum(Event::Searched),
+            retries: sum(Event::Retried),
+            failures: sum(Event::Refused),
+        }
+    }
+}
+
+impl<T: ?Sized, S> fmt::Debug for CuckooFilter<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CuckooFilter")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("buckets", &self.buckets())
+            .field("slots_per_bucket", &self.slots_per_bucket())
+            .field("fingerprint_bits", &self.fingerprint_bits())
+            .finish_non_exhaustive()
+    }
+}

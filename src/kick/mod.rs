@@ -1,0 +1,45 @@
+//! Kicking: making room for a fingerprint whose two buckets are full, without ever holding one in hand.
+//!
+//! 1. [`search`] finds a path: a chain of fingerprints each of which could move to its other bucket, the last of them into a
+//!    free slot. It only reads.
+//! 2. [`relocate`] moves them one by one, *from the free end backwards*. Each move is complete before the next begins: a
+//!    fingerprint is first copied, then its old copy is taken, so at no instant is it in neither place.
+//!
+//! Nothing is locked, so the path can be stale by the time it is walked. Each move checks for itself that its fingerprint is still
+//! there and its target still has room; if not, someone else has changed one of them, and the insert starts again.
+
+pub(crate) mod relocate;
+mod search;
+
+use crate::{
+    cells::{Candidates, Cells},
+    stats::{Counters, Event},
+};
+
+/// How an attempt to make room ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kick {
+    /// One of the two buckets has, or just had, a free slot: try again.
+    Room,
+    /// No path within the bounds of the search.
+    NoPath,
+}
+
+/// Tries to free a slot in one of the candidate buckets.
+#[cold]
+#[inline(never)]
+pub(crate) fn kick(cells: &Cells, class: &Candidates, counters: &Counters) -> Kick {
+    counters.add(Event::Searched);
+    let search = search::Search::run(cells, class.home, class.away);
+    let Some(path) = search.path() else { return Kick::NoPath };
+    for hop in path {
+        match relocate::relocate(cells, hop) {
+            relocate::Relocation::Moved => counters.add(Event::Relocated),
+            relocate::Relocation::Stale => {
+                counters.add(Event::Retried);
+                break;
+            }
+        }
+    }
+    Kick::Room
+}

@@ -1,0 +1,87 @@
+//! One relocation: a fingerprint moves to its other bucket while readers, removers and other movers are at work.
+//!
+//! # Protocol
+//!
+//! Home to away, only if away shows a free slot:
+//! 1. raise the home's displaced count, by a compare-and-swap on a word that still holds the copy;
+//! 2. place a copy in the away bucket (no room any more: lower the count again, stale);
+//! 3. advance the sequence;
+//! 4. clear a copy in the home bucket.
+//!
+//! Away to home:
+//! 1. place a copy in the home bucket;
+//! 2. advance the sequence;
+//! 3. clear a copy in the away bucket;
+//! 4. lower the home's displaced count.
+//!
+//! If the copy to be cleared is gone, someone took it. The class then has one copy more than it should, and this thread owes one take,
+//! for which it has already advanced the sequence: it takes any copy of the class. Only more removals than inserts can have taken that
+//! copy too; then nothing is owed any more.
+
+use crate::{cells::Cells, hash::Class, word::Slot};
+
+/// A move of `slot` between its two buckets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hop {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) slot: Slot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relocation {
+    /// The fingerprint has moved; `from` has got a free slot.
+    Moved,
+    /// The words are not as they were when the path was found.
+    Stale,
+}
+
+pub(crate) fn relocate(cells: &Cells, hop: Hop) -> Relocation {
+    let fingerprint = hop.slot.fingerprint();
+    let outward = !hop.slot.is_displaced();
+    let home = if outward { hop.from } else { hop.to };
+    let class = cells.candidates(Class { home, fingerprint });
+    debug_assert_eq!(class.away, if outward { hop.to } else { hop.from });
+    // `koel_mutation` breaks a rule of the protocol on purpose, for the tests that must notice (`ci/loom.sh`).
+    if cfg!(koel_mutation = "sequence_before_copy") {
+        cells.sequences.advance(home);
+    }
+
+    if outward {
+        // Look before counting: a count that reaches its maximum never comes down again.
+        if cells.layout.is_full(cells.word(class.away).peek()) {
+            return Relocation::Stale;
+        }
+        if !cfg!(koel_mutation = "count_after_copy") && !cells.count_up(home, |word| cells.has_at_home(word, &class)) {
+            return Relocation::Stale;
+        }
+        if !cells.place(class.away, Slot::away(fingerprint)) {
+            if !cfg!(koel_mutation = "count_after_copy") {
+                cells.count_down(home);
+            }
+            return Relocation::Stale;
+        }
+        if cfg!(koel_mutation = "count_after_copy") {
+            cells.count_up(home, |_| true);
+        }
+    } else if !cells.place(class.home, Slot::at_home(fingerprint)) {
+        return Relocation::Stale;
+    }
+
+    if cfg!(not(any(koel_mutation = "relocate_without_sequence", koel_mutation = "sequence_before_copy"))) {
+        cells.sequences.advance(home);
+    }
+
+    if outward {
+        if cells.clear_home(&class) {
+            return Relocation::Moved;
+        }
+    } else if cells.clear_away(&class) {
+        cells.count_down(home);
+        return Relocation::Moved;
+    }
+    if !cfg!(koel_mutation = "keep_extra_copy") {
+        cells.take(&class);
+    }
+    Relocation::Stale
+}

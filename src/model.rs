@@ -1,0 +1,94 @@
+//! A window for `loom-tests`: the real operations on tables of a few buckets, with classes chosen by their buckets.
+
+use crate::{
+    error::InsertError,
+    hash::{Class, Geometry},
+    kick::relocate::{Hop, Relocation, relocate},
+    raw::RawFilter,
+    word::{self, Layout, Slot},
+};
+
+/// A filter of a few buckets.
+#[derive(Debug)]
+pub struct Model(RawFilter);
+
+/// A class of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key(Class);
+
+impl Model {
+    /// With `buckets` buckets of `slots` slots.
+    pub fn new(slots: usize, buckets: usize) -> Self {
+        let layout = Layout::new(slots);
+        Self(RawFilter::new(layout, Geometry::new(buckets, layout, 0), false).expect("a small table"))
+    }
+
+    /// The `nth` class with these buckets.
+    pub fn key(&self, home: usize, away: usize, nth: usize) -> Key {
+        let geometry = &self.0.cells.geometry;
+        let mut fingerprints = (1..).filter(|fingerprint| geometry.other(home, *fingerprint) == away);
+        Key(Class { home, fingerprint: fingerprints.nth(nth).expect("unbounded") })
+    }
+
+    /// The branch-free look-up.
+    pub fn contains_both(&self, key: Key) -> bool {
+        self.0.cells.contains_both(key.0)
+    }
+
+    /// The look-up that reads the home bucket first.
+    pub fn contains_home_first(&self, key: Key) -> bool {
+        self.0.cells.contains_home_first(key.0)
+    }
+
+    /// Copies of the class.
+    pub fn count(&self, key: Key) -> usize {
+        self.0.count(key.0)
+    }
+
+    /// See [`CuckooFilter::insert`](crate::CuckooFilter::insert).
+    pub fn insert(&self, key: Key) -> Result<(), InsertError> {
+        self.0.insert(key.0)
+    }
+
+    /// See [`CuckooFilter::insert_if_absent`](crate::CuckooFilter::insert_if_absent).
+    pub fn insert_if_absent(&self, key: Key) -> Result<bool, InsertError> {
+        self.0.insert_if_absent(key.0)
+    }
+
+    /// See [`CuckooFilter::remove`](crate::CuckooFilter::remove).
+    pub fn remove(&self, key: Key) -> bool {
+        self.0.remove(key.0)
+    }
+
+    /// One hop of a kick: moves a copy of the class out of its home bucket, or back into it. Whether it did.
+    pub fn relocate(&self, key: Key, outward: bool) -> bool {
+        let Class { home, fingerprint } = key.0;
+        let away = self.0.cells.geometry.other(home, fingerprint);
+        let hop = if outward {
+            Hop { from: home, to: away, slot: Slot::at_home(fingerprint) }
+        } else {
+            Hop { from: away, to: home, slot: Slot::away(fingerprint) }
+        };
+        relocate(&self.0.cells, hop) == Relocation::Moved
+    }
+
+    /// The displaced count of a bucket.
+    pub fn displaced_count(&self, bucket: usize) -> u64 {
+        word::displaced_count(self.0.cells.word(bucket).load())
+    }
+
+    /// Taken slots of all buckets.
+    pub fn taken(&self) -> usize {
+        self.0.cells.words().map(|word| self.0.cells.layout.taken_count(word)).sum()
+    }
+
+    /// Keys by the counters.
+    pub fn len(&self) -> usize {
+        self.0.counters.keys()
+    }
+
+    /// Whether [`len`](Self::len) is 0.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

@@ -1,0 +1,115 @@
+//! The operations of the filter on classes: section 4 of `docs/design.md`, put together from the steps of [`crate::cells`].
+//!
+//! - `contains` reads, see [`Cells::contains_home_first`] and [`Cells::contains_both`].
+//! - `insert` places a copy in the home bucket (one compare-and-swap), else in the away bucket after raising the home's
+//!   displaced count, else kicks and tries again. It needs no sequence: a copy that appears can make no reader miss one.
+//! - `remove` takes a copy from the home word alone if that word says that there is no displaced one, else after advancing the sequence.
+//! - `insert_if_absent` does a look-up and an insert inside a claim of the stripe.
+
+use crate::{
+    cells::{Candidates, Cells},
+    claim::Claims,
+    error::{BuildError, InsertError},
+    hash::{Class, Geometry},
+    kick::{Kick, kick},
+    seq::Stripes,
+    stats::{Counters, Event},
+    word::{Layout, Slot},
+};
+
+/// Tables up to this size count as cached: look-ups read both words without branching on the first.
+const CACHED_BYTES: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(crate) struct RawFilter {
+    pub(crate) cells: Cells,
+    claims: Claims,
+    pub(crate) counters: Counters,
+    cached: bool,
+}
+
+impl RawFilter {
+    pub(crate) fn new(layout: Layout, geometry: Geometry, huge_pages: bool) -> Result<Self, BuildError> {
+        let buckets = geometry.buckets();
+        let stripes = Stripes::for_buckets(buckets);
+        Ok(Self {
+            cells: Cells::new(layout, geometry, stripes, huge_pages)?,
+            claims: Claims::new(stripes)?,
+            counters: Counters::for_buckets(buckets)?,
+            cached: buckets <= CACHED_BYTES / size_of::<u64>(),
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn contains(&self, class: Class) -> bool {
+        if self.cached { self.cells.contains_both(class) } else { self.cells.contains_home_first(class) }
+    }
+
+    pub(crate) fn count(&self, class: Class) -> usize {
+        self.cells.count(&self.cells.candidates(class))
+    }
+
+    #[inline]
+    pub(crate) fn insert(&self, class: Class) -> Result<(), InsertError> {
+        if !self.cells.place(class.home, Slot::at_home(class.fingerprint)) {
+            self.insert_away_or_kick(&self.cells.candidates(class))?;
+        }
+        self.counters.add(Event::Inserted);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn insert_away_or_kick(&self, class: &Candidates) -> Result<(), InsertError> {
+        let cells = &self.cells;
+        loop {
+            // Look before counting: a count that reaches its maximum never comes down again.
+            if !class.is_single() && !cells.layout.is_full(cells.word(class.away).peek()) {
+                if cells.count_up(class.home, |word| cells.layout.is_full(word)) {
+                    if cells.place(class.away, Slot::away(class.fingerprint)) {
+                        return Ok(());
+                    }
+                    cells.count_down(class.home);
+                }
+            } else if kick(cells, class, &self.counters) == Kick::NoPath {
+                self.counters.add(Event::Refused);
+                return Err(if cells.is_filled_by(class) { InsertError::TooManyCopies } else { InsertError::Full });
+            }
+            if cells.place(class.home, Slot::at_home(class.fingerprint)) {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn insert_if_absent(&self, class: Class) -> Result<bool, InsertError> {
+        let _claim = self.claims.claim(class.home);
+        if self.contains(class) {
+            return Ok(false);
+        }
+        self.insert(class).map(|()| true)
+    }
+
+    #[inline]
+    pub(crate) fn remove(&self, class: Class) -> bool {
+        let class = self.cells.candidates(class);
+        let taken = self.cells.take_from_home_alone(&class).unwrap_or_else(|| {
+            if !cfg!(koel_mutation = "remove_without_sequence") {
+                self.cells.sequences.advance(class.home);
+            }
+            self.cells.take(&class)
+        });
+        if taken {
+            self.counters.add(Event::Removed);
+        }
+        taken
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.cells.reset();
+        self.counters.reset();
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.cells.memory_bytes() + self.claims.memory_bytes() + self.counters.memory_bytes()
+    }
+}

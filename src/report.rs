@@ -1,0 +1,48 @@
+//! [`Stats`]: what a filter holds and has been through.
+
+use core::fmt;
+
+/// A summary of a filter, from [`CuckooFilter::stats`](crate::CuckooFilter::stats). Prints itself on one line.
+///
+/// ```
+/// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
+/// let line = filter.stats().to_string();
+/// assert!(line.starts_with("0 keys, load 0.0%"), "{line}");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Keys that are in.
+    pub keys: u64,
+    /// The share of slots that are taken, 0 to 1.
+    pub load_factor: f64,
+    /// The share of keys that sit in their away bucket, 0 to 1. More of them mean more look-ups of two words.
+    pub displaced_share: f64,
+    /// Buckets whose displaced count has reached its maximum of 15 and stays there: their look-ups always read two words.
+    pub saturated_buckets: u64,
+    /// Fingerprints that were moved to make room.
+    pub relocations: u64,
+    /// Searches for a path of relocations: inserts that met two full buckets, repeats included.
+    pub searches: u64,
+    /// Paths that were given up because another thread changed a bucket on them.
+    pub retries: u64,
+    /// Inserts that were refused.
+    pub failures: u64,
+}
+
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} keys, load {:.1}%, displaced {:.1}%, saturated buckets {}, relocations {}, searches {}, retries {}, failures {}",
+            self.keys,
+            100.0 * self.load_factor,
+            100.0 * self.displaced_share,
+            self.saturated_buckets,
+            self.relocations,
+            self.searches,
+            self.retries,
+            self.failures,
+        )
+    }
+}

@@ -1,0 +1,101 @@
+//! How large a table has to be: from capacity and false-positive rate to a layout and a number of buckets.
+//!
+//! Two things bound the number of buckets from below, and the layout that needs the fewest wins:
+//!
+//! - **The rate.** A false positive is a stored key of the same class, so with `n` keys in `b` buckets, fingerprints of `F` values:
+//!   `rate = 1 - exp(-n / (b F))` (the displaced bit makes a class exact: see `docs/design.md`).
+//! - **The load.** `n` distinct keys have to go in, with any seed. The largest dependable loads were measured
+//!   (`tests/load.rs`). Small tables take more on average but scatter more, so every table gets a few slots on top.
+
+use crate::{error::BuildError, hash::MAX_BUCKETS, word::Layout};
+
+/// The rate if none is asked for.
+pub(crate) const DEFAULT_RATE: f64 = 0.001;
+/// Slots that every table has on top, for the scatter of small ones.
+const SCATTER: f64 = 48.0;
+/// No table is planned emptier than this at capacity just to reach a rate; a layout with longer fingerprints is better.
+const LOWEST_LOAD: f64 = 0.5;
+
+/// A table that fits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Plan {
+    pub(crate) layout: Layout,
+    pub(crate) buckets: usize,
+}
+
+/// The largest load that a table with so many slots in a bucket takes with every seed, at any size (a percent below the mean load
+/// at the first failure in a table of 100 million slots, which is lower than that of smaller ones).
+const fn dependable_load(slots: usize) -> f64 {
+    match slots {
+        2 => 0.83,
+        3 => 0.915,
+        4 => 0.945,
+        5 => 0.955,
+        _ => 0.96,
+    }
+}
+
+/// The chance that an absent key answers "maybe present" with `keys` distinct keys in the table.
+pub(crate) fn false_positive_rate(keys: usize, buckets: usize, layout: Layout) -> f64 {
+    // The series of 1 - exp(-x): x is at most 6 / 511, so the next term is below 1e-7 of the result.
+    let x = keys as f64 / (buckets as f64 * f64::from(layout.fingerprints()));
+    x * (1.0 - x / 2.0 * (1.0 - x / 3.0))
+}
+
+/// The table for `capacity` keys at `rate`, `None` meaning the default rate, or, where the layout is given, none to hold.
+pub(crate) fn plan(capacity: usize, rate: Option<f64>, slots: Option<usize>) -> Result<Plan, BuildError> {
+    if let Some(slots_per_bucket) = slots
+        && !Layout::SLOTS.contains(&slots_per_bucket)
+    {
+        return Err(BuildError::InvalidSlotsPerBucket { slots_per_bucket });
+    }
+    let rate = rate.or(if slots.is_none() { Some(DEFAULT_RATE) } else { None });
+    if let Some(rate) = rate
+        && !(rate > 0.0 && rate < 1.0)
+    {
+        return Err(BuildError::InvalidRate { rate });
+    }
+    // The mean number of keys in a class: -ln(1 - rate) from below, the inverse of `false_positive_rate`. Where the rate is so
+    // large that the difference counts, the load alone decides.
+    let keys_per_class = rate.map_or(f64::INFINITY, |rate| rate + rate * rate / 2.0);
+    let candidates = match slots {
+        Some(slots) => slots..=slots,
+        None => Layout::SLOTS,
+    };
+    let reaches =
+        |layout: Layout| LOWEST_LOAD * layout.slots() as f64 <= keys_per_class * f64::from(layout.fingerprints());
+    let best = candidates
+        .clone()
+        .map(Layout::new)
+        .filter(|layout| reaches(*layout))
+        .map(|layout| (layout, buckets(capacity, keys_per_class, layout)))
+        .min_by(|(_, one), (_, other)| one.total_cmp(other));
+    let Some((layout, buckets)) = best else {
+        let longest = Layout::new(*candidates.start());
+        let lowest = LOWEST_LOAD * longest.slots() as f64 / f64::from(longest.fingerprints());
+        return Err(BuildError::RateTooLow { rate: rate.unwrap_or(DEFAULT_RATE), lowest, slots_per_bucket: slots });
+    };
+    if buckets > MAX_BUCKETS as f64 || buckets * 8.0 > isize::MAX as f64 {
+        let most = (MAX_BUCKETS as f64).min(isize::MAX as f64 / 8.0);
+        // A share below the exact bound, so that what the message offers works in spite of rounding.
+        let largest = (most * keys_per_bucket(keys_per_class, layout) * 0.999) as usize;
+        return Err(BuildError::CapacityTooLarge { capacity, largest });
+    }
+    Ok(Plan { layout, buckets: buckets as usize })
+}
+
+/// How many keys a bucket may hold on average.
+fn keys_per_bucket(keys_per_class: f64, layout: Layout) -> f64 {
+    let by_load = dependable_load(layout.slots()) * layout.slots() as f64;
+    by_load.min(keys_per_class * f64::from(layout.fingerprints()))
+}
+
+/// The number of buckets for `capacity` keys, a whole number.
+fn buckets(capacity: usize, keys_per_class: f64, layout: Layout) -> f64 {
+    let capacity = capacity as f64;
+    let by_rate = capacity / (keys_per_class * f64::from(layout.fingerprints()));
+    let by_load =
+        capacity / (dependable_load(layout.slots()) * layout.slots() as f64) + SCATTER / layout.slots() as f64;
+    // Rounded up; numbers that do not fit are far above the most buckets possible and refused by the caller.
+    by_rate.max(by_load) as u64 as f64 + 1.0
+}

@@ -1,0 +1,183 @@
+//! The table: a fixed array of words. All large allocation happens here, with huge pages where they are asked for.
+//!
+//! A table starts as zero bytes, which is a table of empty buckets, so that fresh pages from the system need no writing.
+//! It is aligned to cache lines: eight buckets share one, no bucket straddles two.
+//!
+//! Under loom the words are built one by one, since loom's atomics cannot come from zero bytes.
+
+use crate::{memory::AllocError, sync::AtomicWord};
+
+#[cfg(not(loom))]
+pub(crate) use real::Table;
+
+#[cfg(not(loom))]
+mod real {
+    use core::{alloc::Layout, fmt, ptr::NonNull};
+
+    use super::{AllocError, AtomicWord};
+
+    const CACHE_LINE: usize = 64;
+
+    pub(crate) struct Table {
+        words: NonNull<AtomicWord>,
+        len: usize,
+        memory: Memory,
+    }
+
+    /// Where the words come from, hence how they are returned.
+    enum Memory {
+        Heap(Layout),
+        /// Kept for its drop, which unmaps the words.
+        #[cfg(feature = "std")]
+        Map(memmap2::MmapMut),
+    }
+
+    // SAFETY: a table owns its words, which are atomics and may be used from any thread through `&`.
+    unsafe impl Send for Table {}
+    // SAFETY: as above; `&Table` gives out only `&AtomicWord`.
+    unsafe impl Sync for Table {}
+
+    impl Table {
+        /// A table of `len` empty words; `len` is not 0.
+        pub(crate) fn new(len: usize, huge_pages: bool) -> Result<Self, AllocError> {
+            let bytes = len.saturating_mul(size_of::<AtomicWord>());
+            #[cfg(feature = "std")]
+            if huge_pages && let Some(table) = Self::mapped(len, bytes) {
+                return Ok(table);
+            }
+            #[cfg(not(feature = "std"))]
+            let _ = huge_pages;
+            let error = AllocError { bytes };
+            let layout = Layout::from_size_align(bytes, CACHE_LINE).map_err(|_| error)?;
+            assert!(layout.size() != 0);
+            // SAFETY: the layout's size is not 0.
+            let words = NonNull::new(unsafe { alloc::alloc::alloc_zeroed(layout) }).ok_or(error)?;
+            Ok(Self { words: words.cast(), len, memory: Memory::Heap(layout) })
+        }
+
+        /// A table in an anonymous map for which huge pages are asked (Linux: `madvise`; elsewhere plain pages).
+        #[cfg(feature = "std")]
+        fn mapped(len: usize, bytes: usize) -> Option<Self> {
+            let mut map = memmap2::MmapMut::map_anon(bytes).ok()?;
+            #[cfg(target_os = "linux")]
+            // Only advice: a system without huge pages refuses it and serves small ones.
+            let _ = map.advise(memmap2::Advice::HugePage);
+            // Maps are aligned to pages and zero.
+            let words = NonNull::new(map.as_mut_ptr())?.cast();
+            Some(Self { words, len, memory: Memory::Map(map) })
+        }
+
+        #[inline(always)]
+        pub(crate) fn words(&self) -> &[AtomicWord] {
+            // SAFETY: `words` points to `len` words that were zero bytes at first, a valid value of this transparent
+            // wrapper around an integer, and that are only accessed as atomics until drop.
+            unsafe { core::slice::from_raw_parts(self.words.as_ptr(), self.len) }
+        }
+
+        pub(crate) fn words_mut(&mut self) -> &mut [AtomicWord] {
+            // SAFETY: as in `words`, and `&mut self` is exclusive.
+            unsafe { core::slice::from_raw_parts_mut(self.words.as_ptr(), self.len) }
+        }
+
+        /// Asks for the cache line of this word; no effect but speed.
+        #[inline(always)]
+        pub(crate) fn prefetch(&self, index: usize) {
+            debug_assert!(index < self.len);
+            let _address = self.words.as_ptr().wrapping_add(index);
+            #[cfg(target_arch = "x86_64")]
+            {
+                use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+                // SAFETY: a prefetch of any address neither faults nor accesses memory in Rust's model.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(_address.cast::<i8>()) };
+            }
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: a prefetch of any address neither faults nor accesses memory in Rust's model.
+            unsafe {
+                core::arch::asm!("prfm pldl1keep, [{}]", in(reg) _address, options(nostack, preserves_flags, readonly));
+            }
+        }
+
+        /// Bytes taken from the system.
+        pub(crate) fn memory_bytes(&self) -> usize {
+            match &self.memory {
+                Memory::Heap(layout) => layout.size(),
+                #[cfg(feature = "std")]
+                Memory::Map(map) => map.len().next_multiple_of(4096),
+            }
+        }
+    }
+
+    impl Drop for Table {
+        fn drop(&mut self) {
+            match &self.memory {
+                // SAFETY: the words came from the global allocator with this layout; nobody uses them after drop.
+                Memory::Heap(layout) => unsafe {
+                    alloc::alloc::dealloc(self.words.as_ptr().cast(), *layout);
+                },
+                #[cfg(feature = "std")]
+                Memory::Map(_) => {}
+            }
+        }
+    }
+
+    impl fmt::Debug for Table {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.debug_struct("Table").field("len", &self.len).finish_non_exhaustive()
+        }
+    }
+}
+
+#[cfg(loom)]
+#[derive(Debug)]
+pub(crate) struct Table {
+    words: alloc::boxed::Box<[AtomicWord]>,
+}
+
+#[cfg(loom)]
+impl Table {
+    pub(crate) fn new(len: usize, _huge_pages: bool) -> Result<Self, AllocError> {
+        Ok(Self { words: crate::memory::try_boxed(len, AtomicWord::new)? })
+    }
+
+    pub(crate) fn words(&self) -> &[AtomicWord] {
+        &self.words
+    }
+
+    pub(crate) fn words_mut(&mut self) -> &mut [AtomicWord] {
+        &mut self.words
+    }
+
+    pub(crate) fn prefetch(&self, _index: usize) {}
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.words)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::Table;
+
+    #[test]
+    fn fresh_tables_are_zero_and_aligned() {
+        for huge_pages in [false, true] {
+            for len in [1, 2, 7, 8, 9, 4096, 300_000] {
+                let table = Table::new(len, huge_pages).unwrap();
+                assert_eq!(table.words().len(), len);
+                assert_eq!(table.words().as_ptr().addr() % 64, 0);
+                assert!(table.words().iter().all(|word| word.load() == 0));
+                assert!(table.memory_bytes() >= len * 8);
+                (0..len).for_each(|index| table.prefetch(index));
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_errors() {
+        for len in [usize::MAX, usize::MAX / 8, isize::MAX as usize / 8] {
+            for huge_pages in [false, true] {
+                assert!(Table::new(len, huge_pages).is_err(), "{len}");
+            }
+        }
+    }
+}
