@@ -98,30 +98,38 @@ impl Cells {
             return true;
         }
         // I2: count 0 proves that there is no displaced copy at the instant of this load.
-        word::displaced_count(home) != 0 && self.contains_both(class)
+        word::displaced_count(home) != 0 && self.contains_away(class)
+    }
+
+    #[inline(never)]
+    fn contains_away(&self, class: Class) -> bool {
+        self.contains_both(class)
     }
 
     /// Whether the class has a copy, for tables in cache: reads both words always, since a branch on the displaced count would be
     /// mispredicted more dearly than a cached word is read.
-    ///
-    /// Lock-free: goes round again only if a copy of the same stripe was taken meanwhile.
     #[inline(always)]
     pub(crate) fn contains_both(&self, class: Class) -> bool {
-        let class = self.candidates(class);
-        loop {
-            let before = self.sequences.before(class.home);
-            let home = self.word(class.home).load();
-            let away = self.word(class.away).load();
-            let marks = self.layout.matches(home, class.at_home) | self.layout.matches(away, class.displaced);
-            if marks != 0 {
-                return true;
-            }
-            // Absent if the home word alone proves it (I2), or if no copy was taken between the reads (I4).
-            let unmoved = self.sequences.after(class.home) == before;
-            if (word::displaced_count(home) == 0) | unmoved {
-                return false;
-            }
+        let at = self.candidates(class);
+        let before = self.sequences.before(at.home);
+        let home = self.word(at.home).load();
+        let away = self.word(at.away).load();
+        if self.layout.matches(home, at.at_home) | self.layout.matches(away, at.displaced) != 0 {
+            return true;
         }
+        // I4: no copy was taken between the reads. The displaced count is not asked, it would be one more branch to mispredict.
+        self.sequences.after(at.home) != before && self.contains_again(class)
+    }
+
+    /// The look-up for those whose stripe has changed under them.
+    ///
+    /// Lock-free: goes round only if a copy of the same stripe was taken meanwhile.
+    #[cold]
+    #[inline(never)]
+    fn contains_again(&self, class: Class) -> bool {
+        let class = self.candidates(class);
+        let seen = self.validated(&class);
+        self.layout.matches(seen.home, class.at_home) | self.layout.matches(seen.away, class.displaced) != 0
     }
 
     /// How many copies the class has. A copy that is being relocated may be seen in both places.

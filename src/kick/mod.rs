@@ -11,6 +11,9 @@
 pub(crate) mod relocate;
 mod search;
 
+use relocate::{Relocation, relocate};
+use search::Search;
+
 use crate::{
     cells::{Candidates, Cells},
     stats::{Counters, Event},
@@ -25,17 +28,31 @@ pub(crate) enum Kick {
     NoPath,
 }
 
+/// Buckets that a first search looks at: enough for nearly all, and little stack to prepare.
+const FEW: usize = 32;
+/// Buckets that a search looks at before the filter counts as full. More gain next to nothing: each doubling raises the load at
+/// the first failure by about 0.001.
+const MANY: usize = 512;
+
 /// Tries to free a slot in one of the candidate buckets.
 #[cold]
 #[inline(never)]
 pub(crate) fn kick(cells: &Cells, class: &Candidates, counters: &Counters) -> Kick {
     counters.add(Event::Searched);
-    let search = search::Search::run(cells, class.home, class.away);
+    match kick_within::<FEW>(cells, class, counters) {
+        Kick::NoPath => kick_within::<MANY>(cells, class, counters),
+        Kick::Room => Kick::Room,
+    }
+}
+
+#[inline(never)]
+fn kick_within<const NODES: usize>(cells: &Cells, class: &Candidates, counters: &Counters) -> Kick {
+    let search = Search::<NODES>::run(cells, class.home, class.away);
     let Some(path) = search.path() else { return Kick::NoPath };
     for hop in path {
-        match relocate::relocate(cells, hop) {
-            relocate::Relocation::Moved => counters.add(Event::Relocated),
-            relocate::Relocation::Stale => {
+        match relocate(cells, hop) {
+            Relocation::Moved => counters.add(Event::Relocated),
+            Relocation::Stale => {
                 counters.add(Event::Retried);
                 break;
             }

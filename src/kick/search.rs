@@ -2,13 +2,11 @@
 //!
 //! Breadth-first finds a shortest path, so that as few fingerprints as possible move (Li, Andersen, Kaminsky and Freedman,
 //! "Algorithmic Improvements for Fast Concurrent Cuckoo Hashing", EuroSys 2014). It is deterministic and bounded by
-//! [`NODES`], lives on the stack, and asks for each bucket's cache line when it enters the queue, long before it is read.
+//! its number of nodes, lives on the stack, and asks for each bucket's cache line when it enters the queue, long before it is read.
 
 use super::relocate::Hop;
 use crate::{cells::Cells, word::Slot};
 
-/// Buckets that a search looks at. More gain next to nothing: the load at the first failure grows by about 0.001 per doubling.
-const NODES: usize = 512;
 /// The parent of a root.
 const NONE: u16 = u16::MAX;
 
@@ -21,13 +19,14 @@ struct Node {
     parent: u16,
 }
 
-pub(super) struct Search {
+/// A search that looks at up to `NODES` buckets.
+pub(super) struct Search<const NODES: usize> {
     nodes: [Node; NODES],
     /// The node whose bucket has a free slot.
     end: Option<u16>,
 }
 
-impl Search {
+impl<const NODES: usize> Search<NODES> {
     /// Searches from the candidate buckets of a class, which may be one and the same.
     pub(super) fn run(cells: &Cells, home: usize, away: usize) -> Self {
         let root = |bucket: usize| Node { bucket: bucket as u32, slot: Slot::at_home(0), parent: NONE };
