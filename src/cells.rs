@@ -112,13 +112,15 @@ impl Cells {
     pub(crate) fn contains_both(&self, class: Class) -> bool {
         let at = self.candidates(class);
         let before = self.sequences.before(at.home);
-        let home = self.word(at.home).load();
+        // In this order or the other: the argument does not depend on it.
         let away = self.word(at.away).load();
+        let home = self.word(at.home).load();
         if self.layout.matches(home, at.at_home) | self.layout.matches(away, at.displaced) != 0 {
             return true;
         }
         // I4: no copy was taken between the reads. The displaced count is not asked, it would be one more branch to mispredict.
-        self.sequences.after(at.home) != before && self.contains_again(class)
+        let moved = self.sequences.after(at.home) != before;
+        moved && !cfg!(koel_mutation = "read_without_validation") && self.contains_again(class)
     }
 
     /// The look-up for those whose stripe has changed under them.
@@ -144,9 +146,10 @@ impl Cells {
     fn validated(&self, class: &Candidates) -> Seen {
         loop {
             let before = self.sequences.before(class.home);
-            let seen = Seen { home: self.word(class.home).load(), away: self.word(class.away).load() };
+            let away = self.word(class.away).load();
+            let home = self.word(class.home).load();
             if self.sequences.after(class.home) == before {
-                return seen;
+                return Seen { home, away };
             }
         }
     }

@@ -64,11 +64,18 @@ impl RawFilter {
         loop {
             // Look before counting: a count that reaches its maximum never comes down again.
             if !class.is_single() && !cells.layout.is_full(cells.word(class.away).peek()) {
-                if cells.count_up(class.home, |word| cells.layout.is_full(word)) {
+                if cfg!(koel_mutation = "insert_count_after_copy") {
+                    if cells.place(class.away, Slot::away(class.fingerprint)) {
+                        cells.count_up(class.home, |_| true);
+                        return Ok(());
+                    }
+                } else if cells.count_up(class.home, |word| cells.layout.is_full(word)) {
                     if cells.place(class.away, Slot::away(class.fingerprint)) {
                         return Ok(());
                     }
-                    cells.count_down(class.home);
+                    if !cfg!(koel_mutation = "keep_undone_count") {
+                        cells.count_down(class.home);
+                    }
                 }
             } else if kick(cells, class, &self.counters) == Kick::NoPath {
                 self.counters.add(Event::Refused);

@@ -17,6 +17,17 @@ pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64};
 #[cfg(not(loom))]
 pub(crate) use {core::sync::atomic::AtomicBool, portable_atomic::AtomicU64};
 
+/// Lets other threads run, longer each time.
+pub(crate) fn snooze(backoff: &crossbeam_utils::Backoff) {
+    #[cfg(not(loom))]
+    backoff.snooze();
+    #[cfg(loom)]
+    {
+        let _ = backoff;
+        loom::thread::yield_now();
+    }
+}
+
 /// A bucket: a 64-bit word shared between threads. Zero bytes are an empty bucket.
 #[derive(Debug)]
 #[repr(transparent)]
