@@ -90,3 +90,79 @@ const fn mix(mut x: u64) -> u64 {
     x = x.wrapping_mul(REMIX);
     x ^ x >> 32
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LAYOUTS: [Layout; 5] = [Layout::new(2), Layout::new(3), Layout::new(4), Layout::new(5), Layout::new(6)];
+
+    #[test]
+    fn other_is_its_own_inverse_for_every_bucket_count() {
+        for buckets in 1..=5000 {
+            let layout = LAYOUTS[buckets % LAYOUTS.len()];
+            let geometry = Geometry::new(buckets, layout, 0);
+            let fingerprints =
+                [1, 2, 3, 5, layout.fingerprints() / 2, layout.fingerprints() - 1, layout.fingerprints()];
+            for fingerprint in fingerprints {
+                for bucket in 0..buckets {
+                    let other = geometry.other(bucket, fingerprint);
+                    assert!(other < buckets);
+                    assert_eq!(geometry.other(other, fingerprint), bucket);
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn classes_are_in_range(hash: u64, seed: u64, buckets in 1..=MAX_BUCKETS as usize, layout in 0..LAYOUTS.len()) {
+            let layout = LAYOUTS[layout];
+            let geometry = Geometry::new(buckets, layout, seed);
+            let class = geometry.class(hash);
+            prop_assert!(class.home < buckets);
+            prop_assert!((1..=layout.fingerprints()).contains(&class.fingerprint));
+            let away = geometry.other(class.home, class.fingerprint);
+            prop_assert!(away < buckets);
+            prop_assert_eq!(geometry.other(away, class.fingerprint), class.home);
+        }
+    }
+
+    /// The spread of fingerprints is a permutation, so that no two of a home share an away bucket more than they must.
+    #[test]
+    fn fingerprints_spread_without_collision() {
+        let geometry = Geometry::new(1, Layout::new(3), 0);
+        let mut spread: alloc::vec::Vec<_> = (1..1 << 19).map(|fingerprint| geometry.spread(fingerprint)).collect();
+        spread.sort_unstable();
+        assert!(spread.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    /// Weak hashes are as good as any: sequential ones, and those that differ in few bits, high or low, fill buckets and
+    /// fingerprints evenly. Chi-square over 256 cells; 400 is about 6 sigma above the mean of 255.
+    #[test]
+    fn weak_hashes_are_remixed() {
+        let keys = 1 << 16;
+        for seed in [0, 1, u64::MAX] {
+            let geometry = Geometry::new(1 << 16, Layout::new(4), seed);
+            let shifts = (0..=48).step_by(4);
+            for weak in shifts.map(|shift| move |key: u64| key << shift) {
+                let mut by_home = [0_u32; 256];
+                let mut by_fingerprint = [0_u32; 256];
+                let mut by_both = [0_u32; 256];
+                for class in (0..keys).map(|key| geometry.class(weak(key))) {
+                    by_home[class.home >> 8] += 1;
+                    by_fingerprint[class.fingerprint as usize >> 6] += 1;
+                    by_both[class.home >> 12 << 4 | class.fingerprint as usize >> 10] += 1;
+                }
+                for cells in [by_home, by_fingerprint, by_both] {
+                    let mean = keys as f64 / 256.0;
+                    let chi: f64 =
+                        cells.iter().map(|cell| (f64::from(*cell) - mean) * (f64::from(*cell) - mean) / mean).sum();
+                    assert!(chi < 400.0, "seed {seed}: chi-square {chi}");
+                }
+            }
+        }
+    }
+}

@@ -99,3 +99,74 @@ fn buckets(capacity: usize, keys_per_class: f64, layout: Layout) -> f64 {
     // Rounded up; numbers that do not fit are far above the most buckets possible and refused by the caller.
     by_rate.max(by_load) as u64 as f64 + 1.0
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+
+    #[test]
+    fn layouts_follow_from_the_rate() {
+        let slots = |rate| plan(1_000_000, Some(rate), None).unwrap().layout.slots();
+        assert_eq!([0.5, 0.01, 0.003, 0.001, 1e-4, 5e-6, 1e-6, 3e-9].map(slots), [6, 6, 5, 4, 3, 3, 2, 2]);
+        let load = |rate| 1e6 / (plan(1_000_000, Some(rate), None).unwrap().buckets as f64 * slots(rate) as f64);
+        assert!((0.85..0.87).contains(&load(0.01)), "1% is met by 6x10 at about 86%");
+    }
+
+    #[test]
+    fn planned_rates_hold() {
+        for capacity in [0, 1, 10, 1_000, 123_457, 1_000_000_000] {
+            for tenths in 1..=87 {
+                let rate = 10_f64.powf(-f64::from(tenths) / 10.0);
+                let plan = plan(capacity, Some(rate), None).unwrap();
+                let planned = false_positive_rate(capacity, plan.buckets, plan.layout);
+                assert!(planned <= rate, "{capacity} keys at {rate}: {planned} with {plan:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn memory_stays_near_the_sizing_table() {
+        // Bits per key when full, by slots: the table in README.
+        for (slots, full) in [(3, 22.8), (4, 16.7), (5, 13.2), (6, 11.0)] {
+            for capacity in [10_000, 10_001, 33_333, 1_000_000, 1 << 30] {
+                let plan = plan(capacity, None, Some(slots)).unwrap();
+                let bits = plan.buckets as f64 * 64.0 / capacity as f64;
+                assert!(bits <= 1.04 * full, "{slots} slots, capacity {capacity}: {bits} bits per key");
+            }
+        }
+    }
+
+    #[test]
+    fn bad_settings_are_errors() {
+        for rate in [0.0, -0.0, 1.0, 2.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(matches!(plan(1, Some(rate), None), Err(BuildError::InvalidRate { .. })), "{rate}");
+        }
+        for slots_per_bucket in [0, 1, 7, 64, usize::MAX] {
+            let error = plan(1, None, Some(slots_per_bucket)).unwrap_err();
+            assert_eq!(error, BuildError::InvalidSlotsPerBucket { slots_per_bucket });
+        }
+        for rate in [1e-9, 1e-20, f64::MIN_POSITIVE, 5e-324] {
+            assert!(matches!(plan(1, Some(rate), None), Err(BuildError::RateTooLow { slots_per_bucket: None, .. })));
+            assert!(matches!(
+                plan(1, Some(rate), Some(4)),
+                Err(BuildError::RateTooLow { slots_per_bucket: Some(4), .. })
+            ));
+        }
+        for capacity in [usize::MAX, usize::MAX / 2, usize::MAX / 8, 1 << (usize::BITS - 4)] {
+            let error = plan(capacity, None, None).unwrap_err();
+            let BuildError::CapacityTooLarge { capacity: named, largest } = error else { panic!("{error}") };
+            assert_eq!(named, capacity);
+            assert!(plan(largest, None, None).is_ok(), "what the message offers works: {largest}");
+        }
+    }
+
+    #[test]
+    fn limits_that_messages_name_work() {
+        for slots in [None, Some(2), Some(3), Some(4), Some(5), Some(6)] {
+            let Err(BuildError::RateTooLow { lowest, .. }) = plan(1, Some(1e-300), slots) else { panic!() };
+            assert!(plan(1, Some(lowest), slots).is_ok(), "{lowest} with {slots:?}");
+        }
+    }
+}

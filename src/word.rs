@@ -214,3 +214,119 @@ pub(crate) const fn counted_down(word: u64) -> Option<u64> {
         _ => Some(word - COUNT_ONE),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Slots that a word is made of, lowest first: the slow and obvious way.
+    fn split(layout: Layout, word: u64) -> Vec<u64> {
+        (0..layout.slots() as u32).map(|lane| word >> (lane * layout.width) & ((1 << layout.width) - 1)).collect()
+    }
+
+    /// The marks of those slots for which `marked` holds.
+    fn marks(layout: Layout, word: u64, marked: impl Fn(u64) -> bool) -> u64 {
+        let high = |lane: usize| 1 << (lane as u32 * layout.width + layout.width - 1);
+        split(layout, word).iter().enumerate().filter(|(_, slot)| marked(**slot)).map(|(lane, _)| high(lane)).sum()
+    }
+
+    /// Everything that the rest of the crate does with a word, against the obvious way.
+    fn check(layout: Layout, word: u64, slot: Slot) {
+        let slots = split(layout, word);
+        let equal = marks(layout, word, |one| one == u64::from(slot.0));
+        let empty = marks(layout, word, |one| one == 0);
+        let pattern = layout.pattern(slot);
+        assert_eq!(layout.matches_exact(word, pattern), equal);
+        assert_eq!(layout.contains(word, pattern), equal != 0);
+        assert_eq!(layout.matches(word, pattern) & equal, equal, "no mark is missing");
+        assert_eq!(layout.matches(word, pattern).trailing_zeros(), equal.trailing_zeros(), "the lowest mark is exact");
+        assert_eq!(layout.zeros_exact(word), empty);
+        assert_eq!(layout.zeros(word).trailing_zeros(), empty.trailing_zeros());
+        assert_eq!(layout.is_full(word), empty == 0);
+
+        let taken: Vec<u64> = slots.iter().copied().filter(|slot| *slot != 0).collect();
+        assert!(layout.taken(word).map(|slot| u64::from(slot.0)).eq(taken.iter().copied()));
+        assert_eq!(layout.taken_count(word), taken.len());
+        assert_eq!(layout.displaced_slots(word), taken.iter().filter(|slot| *slot & 1 != 0).count());
+
+        let placed = slots.iter().position(|slot| *slot == 0).map(|lane| {
+            let mut slots = slots.clone();
+            slots[lane] = u64::from(slot.0);
+            slots
+        });
+        assert_eq!(layout.placed(word, slot).map(|word| split(layout, word)), placed);
+        let cleared = slots.iter().position(|one| *one == u64::from(slot.0)).map(|lane| {
+            let mut slots = slots.clone();
+            slots[lane] = 0;
+            slots
+        });
+        assert_eq!(layout.cleared(word, pattern).map(|word| split(layout, word)), cleared);
+        for changed in [layout.placed(word, slot), layout.cleared(word, pattern)].into_iter().flatten() {
+            assert_eq!(displaced_count(changed), displaced_count(word), "slots leave the count alone");
+        }
+    }
+
+    /// All words and all slots of layouts with lanes so narrow that they can be gone through.
+    #[test]
+    fn exhaustive_for_narrow_lanes() {
+        for (slots, width) in [(2, 2), (2, 3), (2, 4), (3, 2), (3, 3), (4, 2), (4, 3), (5, 2), (6, 2)] {
+            let layout = Layout::with_width(slots, width);
+            for word in 0..1 << (slots * width) {
+                for slot in 2..1 << width {
+                    check(layout, word, Slot(slot));
+                    check(layout, word | 0xf << SLOT_BITS, Slot(slot));
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// Words whose slots are, often, empty, equal to the one looked for, or next to it.
+        #[test]
+        fn all_layouts(slots in Layout::SLOTS, parts in any::<[(u8, u32); 6]>(), slot in any::<u32>(), count in 0_u64..16) {
+            let layout = Layout::new(slots);
+            let mask = layout.lane_mask() as u32;
+            let slot = Slot((slot & mask).max(2));
+            let lanes = parts.map(|(kind, other)| match kind % 5 {
+                0 => 0,
+                1 => slot.0,
+                2 => slot.0 ^ 1,
+                3 => slot.0.wrapping_add(1) & mask,
+                _ => other & mask,
+            });
+            let word = lanes[..slots].iter().rev().fold(0, |word, lane| word << layout.width | u64::from(*lane));
+            check(layout, word | count << SLOT_BITS, slot);
+        }
+    }
+
+    #[test]
+    fn layouts_are_those_of_the_design() {
+        let bits: Vec<_> = Layout::SLOTS.map(|slots| Layout::new(slots).fingerprint_bits()).collect();
+        assert_eq!(bits, [29, 19, 14, 11, 9]);
+        for slots in Layout::SLOTS {
+            assert_eq!(Layout::new(slots).slots(), slots);
+            assert_eq!(u64::from(Layout::new(slots).fingerprints()), (1 << Layout::new(slots).fingerprint_bits()) - 1);
+        }
+    }
+
+    #[test]
+    fn counts_saturate_and_stay() {
+        let slots = 0x0123_4567_89ab_cdef;
+        let mut word = slots;
+        for count in 1..=SATURATED {
+            word = counted_up(word).unwrap();
+            assert_eq!((displaced_count(word), word & (COUNT_ONE - 1)), (count, slots));
+        }
+        assert_eq!(counted_up(word), None);
+        assert_eq!(counted_down(word), None);
+        let mut word = counted_up(slots).and_then(counted_up).unwrap();
+        for count in [1, 0] {
+            word = counted_down(word).unwrap();
+            assert_eq!((displaced_count(word), word & (COUNT_ONE - 1)), (count, slots));
+        }
+    }
+}

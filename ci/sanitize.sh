@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Runs the unit tests and the stress tests under the address sanitizer, and the stress tests under the thread sanitizer.
+# KOEL_STRESS_MILLIS (1000 unless set) is how long each stress test runs.
+# The thread sanitizer needs the standard library's source, for what is not instrumented it gets wrong: skipped without.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+export KOEL_STRESS_MILLIS=${KOEL_STRESS_MILLIS:-1000}
+export RUSTC_BOOTSTRAP=1 # -Z on a stable compiler
+host=$(rustc --version --verbose | sed -n 's/^host: //p')
+
+CARGO_TARGET_DIR=target/asan RUSTFLAGS="-Zsanitizer=address" \
+    cargo test --locked --target "$host" --lib --test stress
+
+if ! library=$(ci/rust-src.sh target/rust-src); then
+    echo "SKIPPED: the thread sanitizer"
+    exit 0
+fi
+CARGO_TARGET_DIR=target/tsan RUSTFLAGS="-Zsanitizer=thread" __CARGO_TESTS_ONLY_SRC_ROOT=$library \
+    cargo test --locked -Zbuild-std --target "$host" --test stress
