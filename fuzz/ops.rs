@@ -13,7 +13,7 @@ use koel::{BuildError, CuckooFilter, InsertError};
 
 /// A filter and what is done to it.
 #[derive(Arbitrary, Debug)]
-pub struct Case {
+pub(crate) struct Case {
     setup: Setup,
     ops: Vec<Op>,
 }
@@ -66,7 +66,7 @@ enum Op {
 }
 
 /// Runs a case, and panics where filter and model differ.
-pub fn run(case: &Case) {
+pub(crate) fn run(case: &Case) {
     let Some(mut pair) = Pair::new(&case.setup) else { return };
     for op in &case.ops {
         pair.apply(*op);
