@@ -108,9 +108,9 @@ fn every_layout_agrees_with_a_multiset() {
 /// The look-up of tables too large for the cache takes another path: the same test, shorter, on one of those.
 #[test]
 fn large_tables_agree_with_a_set() {
-    let filter = CuckooFilter::<u64>::builder().capacity(1_200_000).slots_per_bucket(4).seed(5).build().unwrap();
-    assert!(filter.memory_bytes() > 2 << 20);
-    let keys = 1_200_000_u64;
+    let filter = CuckooFilter::<u64>::builder().capacity(2_500_000).slots_per_bucket(4).seed(5).build().unwrap();
+    assert!(filter.memory_bytes() > 5 << 20);
+    let keys = 2_500_000_u64;
     let mut copies: HashMap<(usize, u32), usize> = HashMap::new();
     for key in (0..keys).map(mixed) {
         filter.insert_hash(key).unwrap();

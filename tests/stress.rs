@@ -34,7 +34,7 @@ fn load(slots: usize) -> f64 {
 }
 
 /// Small tables have more contention, larger ones more paths; the last is beyond the cache and looks up home first.
-const BUCKETS: [usize; 3] = [50, 1_000, 300_000];
+const BUCKETS: [usize; 3] = [50, 1_000, 600_000];
 
 fn filter(slots: usize, buckets: usize, seed: u64) -> CuckooFilter<u64> {
     // The capacity is only there to get about so many buckets.
