@@ -7,7 +7,7 @@ use std::hash::RandomState;
 use koel::{BuildError, CuckooFilter, InsertError, Xxh3};
 
 mod common;
-use common::mixed;
+use common::{assert_rate, mixed};
 
 #[test]
 fn a_key_inserted_twice_is_removed_twice() {
@@ -34,6 +34,21 @@ fn deleting_one_set_leaves_the_other() {
     assert!((0..15_000).all(|index| filter.remove(&key('b', index))));
     assert!((0..15_000).all(|index| filter.contains(&key('a', index))));
     assert_eq!(filter.len(), 15_000);
+}
+
+/// Removing what was never inserted takes out other keys, unavoidably: at the false-positive rate, and `len` says so.
+#[test]
+fn removing_absent_keys_takes_others_at_the_stated_rate() {
+    let filter = CuckooFilter::<u64>::builder().capacity(50_000).slots_per_bucket(5).seed(6).build().unwrap();
+    (0..50_000).for_each(|key| filter.insert_hash(key).unwrap());
+    let rate = filter.false_positive_rate();
+    let tries = 100_000_u64;
+    let taken = (1 << 32..(1 << 32) + tries).filter(|key| filter.remove_hash(*key)).count() as u64;
+    // The rate sinks a little as keys go: by less than the taken share.
+    assert_rate("removals of absent keys", taken, tries, rate, 6.0);
+    assert_eq!(filter.len() as u64, 50_000 - taken);
+    let lost = (0..50_000).filter(|key| !filter.contains_hash(*key)).count() as u64;
+    assert!(lost <= taken && lost >= taken / 2, "{lost} keys lost by {taken} wrong removals");
 }
 
 /// Holes in buckets hide nothing.

@@ -40,6 +40,15 @@ fn rates_are_those_of_the_formula() {
     }
 }
 
+/// Very many keys, as their own hashes: bucket and fingerprint stay independent.
+#[test]
+#[ignore = "takes minutes without optimisation: cargo test --release --test rates -- --ignored"]
+fn rates_hold_for_a_hundred_million_keys() {
+    for slots in [3, 4, 6] {
+        check("sequential integers", slots, 100_000_000, 20_000_000, |_, key| key);
+    }
+}
+
 fn koel_hash(key: &u64) -> u64 {
     std::hash::BuildHasher::hash_one(&koel::Xxh3::new(), key)
 }
