@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn planned_rates_hold() {
-        for capacity in [0, 1, 10, 1_000, 123_457, 1_000_000_000] {
+        for capacity in [0, 1, 10, 1_000, 123_457, if usize::BITS == 64 { 1_000_000_000 } else { 50_000_000 }] {
             for tenths in 1..=87 {
                 let rate = 10_f64.powf(-f64::from(tenths) / 10.0);
                 let plan = plan(capacity, Some(rate), None).unwrap();
@@ -130,7 +130,7 @@ mod tests {
     fn memory_stays_near_the_sizing_table() {
         // Bits per key when full, by slots: the table in README.
         for (slots, full) in [(3, 22.8), (4, 16.7), (5, 13.2), (6, 11.0)] {
-            for capacity in [10_000, 10_001, 33_333, 1_000_000, 1 << 30] {
+            for capacity in [10_000, 10_001, 33_333, 1_000_000, 1 << 28] {
                 let plan = plan(capacity, None, Some(slots)).unwrap();
                 let bits = plan.buckets as f64 * 64.0 / capacity as f64;
                 assert!(bits <= 1.04 * full, "{slots} slots, capacity {capacity}: {bits} bits per key");
@@ -154,7 +154,7 @@ mod tests {
                 Err(BuildError::RateTooLow { slots_per_bucket: Some(4), .. })
             ));
         }
-        for capacity in [usize::MAX, usize::MAX / 2, usize::MAX / 8, 1 << (usize::BITS - 4)] {
+        for capacity in [usize::MAX, usize::MAX / 2, usize::MAX / 3] {
             let error = plan(capacity, None, None).unwrap_err();
             let BuildError::CapacityTooLarge { capacity: named, largest } = error else { panic!("{error}") };
             assert_eq!(named, capacity);

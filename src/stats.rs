@@ -172,6 +172,8 @@ mod ids {
 
 #[cfg(all(test, feature = "std", not(loom)))]
 mod tests {
+    use alloc::sync::Arc;
+
     use super::{Counters, Event};
 
     #[test]
@@ -193,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_ends_may_still_count() {
-        struct CountsOnDrop(&'static Counters);
+        struct CountsOnDrop(Arc<Counters>);
         impl Drop for CountsOnDrop {
             fn drop(&mut self) {
                 self.0.add(Event::Inserted);
@@ -202,16 +204,17 @@ mod tests {
         std::thread_local! {
             static EARLY: core::cell::RefCell<Option<CountsOnDrop>> = const { core::cell::RefCell::new(None) };
         }
-        let counters: &'static Counters = alloc::boxed::Box::leak(Counters::for_buckets(1_000_000).unwrap().into());
+        let counters = Arc::new(Counters::for_buckets(1_000_000).unwrap());
         for first in [false, true] {
             let before = counters.sum(Event::Inserted);
+            let counters_of_thread = Arc::clone(&counters);
             let counts = move || {
                 if first {
-                    counters.add(Event::Inserted);
+                    counters_of_thread.add(Event::Inserted);
                 }
-                EARLY.set(Some(CountsOnDrop(counters)));
+                EARLY.set(Some(CountsOnDrop(Arc::clone(&counters_of_thread))));
                 if !first {
-                    counters.add(Event::Inserted);
+                    counters_of_thread.add(Event::Inserted);
                 }
             };
             std::thread::spawn(counts).join().unwrap();

@@ -22,7 +22,7 @@ fn run(slots: usize, capacity: usize, seed: u64) {
 
     for step in 0..12 * room {
         // Two fillings and two drainings.
-        let filling = step / (3 * room) % 2 == 0;
+        let filling = (step / (3 * room)).is_multiple_of(2);
         // A domain that is small enough for repeats and for classes that share a bucket.
         let key = mixed(random.below(2 * room as u64));
         let class = filter.class_of_hash(key);
@@ -68,7 +68,7 @@ fn run(slots: usize, capacity: usize, seed: u64) {
         }
         fullest = fullest.max(keys.len());
         assert_eq!(filter.len(), keys.len());
-        if step % (room / 2) == 0 {
+        if step.is_multiple_of(room / 2) {
             keys.iter().for_each(|key| assert!(filter.contains_hash(*key), "false negative"));
             copies_agree(&filter, &keys, &copies);
         }
