@@ -72,6 +72,12 @@ impl Cells {
         &self.table.words()[bucket]
     }
 
+    /// All buckets, indexed by their numbers.
+    #[inline(always)]
+    pub(crate) fn buckets(&self) -> &[AtomicWord] {
+        self.table.words()
+    }
+
     #[inline(always)]
     pub(crate) fn prefetch(&self, bucket: usize) {
         self.table.prefetch(bucket);
@@ -121,6 +127,12 @@ impl Cells {
         // I4: no copy was taken between the reads. The displaced count is not asked, it would be one more branch to mispredict.
         let moved = self.sequences.after(at.home) != before;
         moved && !cfg!(koel_mutation = "read_without_validation") && self.contains_again(class)
+    }
+
+    /// Half a look-up, for the mutation of the batch that forgets the other half.
+    pub(crate) fn contains_displaced(&self, class: Class) -> bool {
+        let class = self.candidates(class);
+        self.layout.contains(self.word(class.away).load(), class.displaced)
     }
 
     /// The look-up for those whose stripe has changed under them.

@@ -96,3 +96,25 @@ impl fmt::Display for InsertError {
 }
 
 impl Error for InsertError {}
+
+/// Why [`insert_hashes`](crate::CuckooFilter::insert_hashes) stopped, and after how many hashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct InsertHashesError {
+    /// How many hashes, from the first on, went in.
+    pub inserted: usize,
+    /// Why the next one did not.
+    pub error: InsertError,
+}
+
+impl fmt::Display for InsertHashesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after {} hashes: {}", self.inserted, self.error)
+    }
+}
+
+impl Error for InsertHashesError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.error)
+    }
+}

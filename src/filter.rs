@@ -50,7 +50,7 @@ use crate::{CuckooFilterBuilder, InsertError, Stats, Xxh3, raw::RawFilter, sizin
 /// assert!(!filter.contains("pine"));
 /// ```
 pub struct CuckooFilter<T: ?Sized, S = Xxh3> {
-    raw: RawFilter,
+    pub(crate) raw: RawFilter,
     capacity: usize,
     hasher: S,
     keys: PhantomData<fn(&T)>,

@@ -15,7 +15,11 @@ use crate::word::Layout;
 pub(crate) const MAX_BUCKETS: u64 = u32::MAX as u64;
 
 /// The remixing constant of Degski's 64-bit mixer (`x ^= x >> 32` around two multiplications).
-const REMIX: u64 = 0xd6e8_feb8_6659_fd93;
+pub(crate) const REMIX: u64 = 0xd6e8_feb8_6659_fd93;
+
+/// The factors of the spread of fingerprints, a permutation since the first is even and the second odd.
+pub(crate) const SPREAD_SQUARE: u32 = 0x9e37_79b2;
+pub(crate) const SPREAD_LINEAR: u32 = 0x85eb_ca77;
 
 /// Where a key belongs. Keys of equal class cannot be told apart by the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,6 +57,11 @@ impl Geometry {
         self.seed
     }
 
+    /// What hashes are combined with before they are mixed.
+    pub(crate) const fn key(&self) -> u64 {
+        self.key
+    }
+
     /// The class of a key with this hash.
     #[inline(always)]
     pub(crate) const fn class(&self, hash: u64) -> Class {
@@ -77,7 +86,7 @@ impl Geometry {
     /// alone; then few buckets can be reached by a chain of relocations, and large tables with 9-bit fingerprints take 1% less.
     #[inline(always)]
     const fn spread(&self, fingerprint: u32) -> u64 {
-        let slope = fingerprint.wrapping_mul(0x9e37_79b2).wrapping_add(0x85eb_ca77);
+        let slope = fingerprint.wrapping_mul(SPREAD_SQUARE).wrapping_add(SPREAD_LINEAR);
         fingerprint.wrapping_mul(slope) as u64
     }
 }

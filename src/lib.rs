@@ -6,6 +6,8 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod batch;
+mod batched;
 mod builder;
 mod cells;
 mod claim;
@@ -28,8 +30,10 @@ mod xxh3;
 #[doc(hidden)]
 pub mod model;
 
+#[doc(hidden)]
+pub use batch::Backend;
 pub use builder::CuckooFilterBuilder;
-pub use error::{BuildError, InsertError};
+pub use error::{BuildError, InsertError, InsertHashesError};
 pub use filter::CuckooFilter;
 pub use report::Stats;
 pub use xxh3::{Xxh3, Xxh3Hasher};

@@ -1,6 +1,7 @@
 //! A window for `loom-tests`: the real operations on tables of a few buckets, with classes chosen by their buckets.
 
 use crate::{
+    batch,
     error::InsertError,
     hash::{Class, Geometry},
     kick::relocate::{Hop, Relocation, relocate},
@@ -38,6 +39,15 @@ impl Model {
     /// The look-up that reads the home bucket first.
     pub fn contains_home_first(&self, key: Key) -> bool {
         self.0.cells.contains_home_first(key.0)
+    }
+
+    /// The batched look-up, of a table in cache or in memory. Only for six slots in a bucket, where hashes of a class are easily found.
+    pub fn contains_batch(&self, key: Key, cached: bool) -> bool {
+        assert_eq!(self.0.cells.layout.slots(), 6);
+        let hash = (0..).find(|hash| self.0.cells.geometry.class(*hash) == key.0).expect("unbounded");
+        let mut found = [false];
+        batch::contains(&self.0.cells, cached, &[hash], &mut found);
+        found[0]
     }
 
     /// Copies of the class.

@@ -28,7 +28,7 @@ pub(crate) struct RawFilter {
     pub(crate) cells: Cells,
     claims: Claims,
     pub(crate) counters: Counters,
-    cached: bool,
+    pub(crate) cached: bool,
 }
 
 impl RawFilter {

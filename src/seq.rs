@@ -80,6 +80,11 @@ impl Sequences {
         self.counter(home).fetch_add(1, Ordering::AcqRel);
     }
 
+    /// All counters, and the mask that turns a home bucket into the index of its own.
+    pub(crate) fn parts(&self) -> (&[AtomicU64], usize) {
+        (&self.counters, self.stripes.mask)
+    }
+
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.counters)
     }

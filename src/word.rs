@@ -67,6 +67,11 @@ impl Layout {
         (1 << self.fingerprint_bits()) - 1
     }
 
+    /// 1 in every slot, and the highest bit of every slot.
+    pub(crate) const fn masks(self) -> (u64, u64) {
+        (self.ones, self.highs)
+    }
+
     /// `slot` in every lane.
     #[inline(always)]
     pub(crate) const fn pattern(self, slot: Slot) -> Pattern {

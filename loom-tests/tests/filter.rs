@@ -188,6 +188,43 @@ fn reader_against_kick() {
     });
 }
 
+/// The batched look-ups, of a table in cache and of one in memory, against relocations and against an insert and removal of the class.
+#[test]
+fn batch_reader_against_relocation() {
+    for (cached, floors) in [(true, [1_500, 1_000]), (false, [13, 1_000])] {
+        for (direction, floor) in [OUT, IN].into_iter().zip(floors) {
+            explore("batch against relocation", None, floor, move || {
+                let model = Arc::new(Model::new(6, 2));
+                let k = model.key(0, 1, 0);
+                model.insert(k).unwrap();
+                if direction == IN {
+                    assert!(model.relocate(k, OUT));
+                }
+                let mover = spawn(&model, move |model| model.relocate(k, direction));
+                assert!(model.contains_batch(k, cached), "false negative");
+                mover.join().unwrap();
+                assert!(model.contains_batch(k, cached));
+            });
+        }
+    }
+}
+
+/// As above, with a chain of moves, so that the staged batch meets the class in neither place it looked at first.
+#[test]
+fn batch_reader_against_chained_relocations() {
+    for cached in [true, false] {
+        explore("batch against out and in", Some(3), 1_500, move || {
+            let model = Arc::new(Model::new(6, 2));
+            let k = model.key(0, 1, 0);
+            model.insert(k).unwrap();
+            assert!(model.relocate(k, OUT));
+            let mover = spawn(&model, move |model| model.relocate(k, IN) && model.relocate(k, OUT));
+            assert!(model.contains_batch(k, cached), "false negative");
+            mover.join().unwrap();
+        });
+    }
+}
+
 #[test]
 fn remover_against_mover() {
     for direction in [OUT, IN] {

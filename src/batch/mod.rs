@@ -1,0 +1,368 @@
+//! Look-ups by the batch: many keys at once, with vectors where the processor has them.
+//!
+//! One algorithm, [`look_up`], generic over a [`Vector`] of 64-bit lanes; the backends (`swar`, `x86_64`) say what a vector is
+//! and wrap the algorithm into a function for their instruction set. The backend is chosen once per call.
+//!
+//! # Two ways through a batch
+//!
+//! - **A table in cache** ([`in_cache`]): for each vector of keys, gather the sequence counters, the away words, the home words, and the
+//!   counters again; no branch depends on a key. Keys of which neither word matches and whose counter has changed are looked up again, one by one.
+//! - **A table in memory** ([`in_memory`]): in groups. Hash a group and prefetch its home words; read the home words of the group before, which
+//!   decide most keys; those with displaced fingerprints prefetch their away words and are looked up, validated, after the rest of their group.
+//!
+//! # Why it is right
+//!
+//! Each key is answered by the same reads as by `Cells::contains_both` or `Cells::contains_home_first`, in the order that their arguments ask for:
+//! first look at the counter, both words, second look. In memory the home word of the first stage only ever answers by itself (a match, or
+//! count 0); for a key that needs both words it is read again after the counter.
+//!
+//! Words are shared with writers, so they are read as atomics, one by one, or gathered inside `asm!`, which Rust's memory model does not
+//! look into; what the processor guarantees is said where that is done.
+
+mod swar;
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+mod x86_64;
+
+use crate::{
+    cells::Cells,
+    hash::{Class, REMIX, SPREAD_LINEAR, SPREAD_SQUARE},
+    sync::{AtomicU64, AtomicWord},
+    word,
+};
+
+/// Keys of a group in a table in memory: enough look-ups under way to keep the memory busy, few enough to stay in first-level cache.
+pub(crate) const GROUP: usize = 64;
+
+/// What a batch runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// One key at a time, in plain arithmetic: everywhere, and what the others are tested against.
+    Swar,
+    /// Four keys at a time.
+    Avx2,
+    /// Eight keys at a time.
+    Avx512,
+}
+
+impl Backend {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Swar, Self::Avx2, Self::Avx512];
+
+    /// Whether this processor has what it takes.
+    pub fn is_available(self) -> bool {
+        match self {
+            Self::Swar => true,
+            #[cfg(all(target_arch = "x86_64", feature = "std", not(loom)))]
+            Self::Avx2 => std::is_x86_feature_detected!("avx2"),
+            #[cfg(all(target_arch = "x86_64", feature = "std", not(loom)))]
+            Self::Avx512 => std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512dq"),
+            #[cfg(not(all(target_arch = "x86_64", feature = "std", not(loom))))]
+            Self::Avx2 | Self::Avx512 => false,
+        }
+    }
+
+    /// The widest that is available.
+    fn best() -> Self {
+        Self::ALL.into_iter().rev().find(|backend| backend.is_available()).unwrap_or(Self::Swar)
+    }
+}
+
+/// Answers for each hash whether its class may be in, like the single look-up. `cached` says whether the table counts as cached.
+pub(crate) fn contains(cells: &Cells, cached: bool, hashes: &[u64], found: &mut [bool]) {
+    contains_with(Backend::best(), cells, cached, hashes, found);
+}
+
+/// As [`contains`], on a given backend, which has to be available.
+pub(crate) fn contains_with(backend: Backend, cells: &Cells, cached: bool, hashes: &[u64], found: &mut [bool]) {
+    debug_assert_eq!(hashes.len(), found.len());
+    assert!(backend.is_available(), "{backend:?} is not available");
+    match backend {
+        Backend::Swar => swar::look_up(cells, cached, hashes, found),
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: the backend is available, so the processor has its features.
+        Backend::Avx2 => unsafe { x86_64::look_up_avx2(cells, cached, hashes, found) },
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: as above.
+        Backend::Avx512 => unsafe { x86_64::look_up_avx512(cells, cached, hashes, found) },
+        #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+        Backend::Avx2 | Backend::Avx512 => unreachable!("not available"),
+    }
+}
+
+/// Lanes of 64 bits, worked on together.
+trait Vector: Copy {
+    const LANES: usize;
+
+    fn splat(value: u64) -> Self;
+    /// The first [`LANES`](Self::LANES) of `values`, which has them.
+    fn load(values: &[u64]) -> Self;
+    /// Into the first lanes of `values`, which has them.
+    fn store(self, values: &mut [u64]);
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn xor(self, other: Self) -> Self;
+    /// `!self & other`
+    fn not_and(self, other: Self) -> Self;
+    fn add(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
+    fn shift_left<const BITS: u32>(self) -> Self;
+    fn shift_right<const BITS: u32>(self) -> Self;
+    /// The 64-bit products of the low halves.
+    fn mul_low_halves(self, other: Self) -> Self;
+    /// The low 64 bits of the products.
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        let cross = self.shift_right::<32>().mul_low_halves(other).add(self.mul_low_halves(other.shift_right::<32>()));
+        self.mul_low_halves(other).add(cross.shift_left::<32>())
+    }
+    /// One bit for each lane that is not 0.
+    fn nonzero(self) -> u32;
+    /// The words with these indices, which are in range; each read is Acquire.
+    fn gather_words(words: &[AtomicWord], indices: Self) -> Self;
+    /// The counters with these indices, which are in range; each read is Acquire.
+    fn gather_counters(counters: &[AtomicU64], indices: Self) -> Self;
+}
+
+/// Answers for each hash. What the backends wrap.
+#[inline(always)]
+fn look_up<V: Vector>(cells: &Cells, cached: bool, hashes: &[u64], found: &mut [bool]) {
+    if cached { in_cache::<V>(cells, hashes, found) } else { in_memory::<V>(cells, hashes, found) }
+}
+
+/// The numbers that turn hashes into classes, in every lane.
+struct Constants<V> {
+    key: V,
+    remix: V,
+    buckets: V,
+    fingerprints: V,
+    spread_square: V,
+    spread_linear: V,
+    ones: V,
+    ones_high: V,
+    highs: V,
+    one: V,
+}
+
+impl<V: Vector> Constants<V> {
+    #[inline(always)]
+    fn new(cells: &Cells) -> Self {
+        let (ones, highs) = cells.layout.masks();
+        Self {
+            key: V::splat(cells.geometry.key()),
+            remix: V::splat(REMIX),
+            buckets: V::splat(cells.geometry.buckets() as u64),
+            fingerprints: V::splat(u64::from(cells.layout.fingerprints())),
+            spread_square: V::splat(u64::from(SPREAD_SQUARE)),
+            spread_linear: V::splat(u64::from(SPREAD_LINEAR)),
+            ones: V::splat(ones),
+            ones_high: V::splat(ones >> 32),
+            highs: V::splat(highs),
+            one: V::splat(1),
+        }
+    }
+
+    /// Home buckets and fingerprints: `Geometry::class` in every lane. Bucket counts have 32 bits, so the high half of the
+    /// product with a 64-bit hash comes from two products of 32 bits.
+    #[inline(always)]
+    fn classes(&self, hashes: V) -> (V, V) {
+        let fold = |x: V| x.xor(x.shift_right::<32>());
+        let mixed = fold(fold(fold(hashes.xor(self.key)).mul(self.remix)).mul(self.remix));
+        let low = mixed.mul_low_halves(self.buckets).shift_right::<32>();
+        let home = mixed.shift_right::<32>().mul_low_halves(self.buckets).add(low).shift_right::<32>();
+        let fingerprint = mixed.mul_low_halves(self.fingerprints).shift_right::<32>().add(self.one);
+        (home, fingerprint)
+    }
+
+    /// The other bucket: `Geometry::other` in every lane.
+    #[inline(always)]
+    fn other(&self, bucket: V, fingerprint: V) -> V {
+        // Products are of low halves, so the remainders modulo 2^32 take care of themselves.
+        let slope = fingerprint.mul_low_halves(self.spread_square).add(self.spread_linear);
+        let spread = fingerprint.mul_low_halves(slope).mul_low_halves(self.buckets).shift_right::<32>();
+        let difference = spread.sub(bucket);
+        // All ones where the difference is negative.
+        let borrow = V::splat(0).sub(difference.shift_right::<63>());
+        difference.add(borrow.and(self.buckets))
+    }
+
+    /// A slot in every lane of a word.
+    #[inline(always)]
+    fn pattern(&self, slot: V) -> V {
+        slot.mul_low_halves(self.ones).add(slot.mul_low_halves(self.ones_high).shift_left::<32>())
+    }
+
+    /// `Layout::zeros` in every lane.
+    #[inline(always)]
+    fn zeros(&self, word: V) -> V {
+        word.not_and(word.sub(self.ones)).and(self.highs)
+    }
+}
+
+/// The way through a table in cache: both words of every key, no branch that depends on a key.
+#[inline(always)]
+fn in_cache<V: Vector>(cells: &Cells, hashes: &[u64], found: &mut [bool]) {
+    let constants = Constants::<V>::new(cells);
+    let (counters, mask) = cells.sequences.parts();
+    let mask = V::splat(mask as u64);
+    let words = cells.buckets();
+    let mut groups = hashes.chunks_exact(V::LANES);
+    let mut answers = found.chunks_exact_mut(V::LANES);
+    for (hashes, found) in groups.by_ref().zip(answers.by_ref()) {
+        let (home, fingerprint) = constants.classes(V::load(hashes));
+        let away = constants.other(home, fingerprint);
+        let at_home = constants.pattern(fingerprint.add(fingerprint));
+        let displaced = at_home.add(constants.ones);
+        let stripes = home.and(mask);
+        // The order of the reads is that of `Cells::contains_both`, each after those before it: Acquire.
+        let before = V::gather_counters(counters, stripes);
+        let away = V::gather_words(words, away);
+        let home = V::gather_words(words, home);
+        let after = V::gather_counters(counters, stripes);
+        let hits = constants.zeros(home.xor(at_home)).or(constants.zeros(away.xor(displaced))).nonzero();
+        spread(hits, found);
+        let moved = before.xor(after).nonzero() & !hits;
+        if moved != 0 && !cfg!(koel_mutation = "batch_without_validation") {
+            again(cells, moved, hashes, found);
+        }
+    }
+    for (hash, found) in groups.remainder().iter().zip(answers.into_remainder()) {
+        *found = cells.contains_both(cells.geometry.class(*hash));
+    }
+}
+
+/// Answers one bit for each key.
+#[inline(always)]
+fn spread(bits: u32, found: &mut [bool]) {
+    for (lane, found) in found.iter_mut().enumerate() {
+        *found = bits >> lane & 1 != 0;
+    }
+}
+
+/// Looks up, one by one, the keys whose stripe has changed while they were read.
+#[cold]
+#[inline(never)]
+fn again(cells: &Cells, lanes: u32, hashes: &[u64], found: &mut [bool]) {
+    for (lane, (hash, found)) in hashes.iter().zip(found).enumerate() {
+        if lanes >> lane & 1 != 0 {
+            *found = cells.contains_both(cells.geometry.class(*hash));
+        }
+    }
+}
+
+/// The keys of a group, between its stages.
+struct Group {
+    homes: [u64; GROUP],
+    fingerprints: [u64; GROUP],
+    /// Those that need their away word as well.
+    pending: [u8; GROUP],
+    pending_len: usize,
+}
+
+impl Group {
+    const fn new() -> Self {
+        Self { homes: [0; GROUP], fingerprints: [0; GROUP], pending: [0; GROUP], pending_len: 0 }
+    }
+
+    #[inline(always)]
+    fn class(&self, key: usize) -> Class {
+        Class { home: self.homes[key] as usize, fingerprint: self.fingerprints[key] as u32 }
+    }
+
+    /// First stage: hash, and ask for the home words.
+    #[inline(always)]
+    fn prepare<V: Vector>(&mut self, constants: &Constants<V>, cells: &Cells, hashes: &[u64]) {
+        for start in (0..hashes.len()).step_by(V::LANES) {
+            if start + V::LANES <= hashes.len() {
+                let (home, fingerprint) = constants.classes(V::load(&hashes[start..]));
+                home.store(&mut self.homes[start..]);
+                fingerprint.store(&mut self.fingerprints[start..]);
+            } else {
+                for (key, hash) in hashes.iter().enumerate().skip(start) {
+                    let class = cells.geometry.class(*hash);
+                    self.homes[key] = class.home as u64;
+                    self.fingerprints[key] = u64::from(class.fingerprint);
+                }
+            }
+        }
+        self.homes[..hashes.len()].iter().for_each(|home| cells.prefetch(*home as usize));
+    }
+
+    /// Second stage: what the home words decide; and ask for the away words of the rest.
+    #[inline(always)]
+    fn decide(&mut self, cells: &Cells, found: &mut [bool]) {
+        self.pending_len = 0;
+        for (key, found) in found.iter_mut().enumerate() {
+            let class = self.class(key);
+            let word = cells.word(class.home).load();
+            let hit = cells.layout.contains(word, cells.layout.pattern(word::Slot::at_home(class.fingerprint)));
+            *found = hit;
+            // Written always, kept only if it counts: no branch to mispredict.
+            self.pending[self.pending_len] = key as u8;
+            self.pending_len += usize::from(!hit & (word::displaced_count(word) != 0));
+        }
+        for key in &self.pending[..self.pending_len] {
+            let class = self.class(usize::from(*key));
+            cells.prefetch(cells.geometry.other(class.home, class.fingerprint));
+        }
+    }
+
+    /// Third stage: the rest, from both words. The home word is read again: only after the first look at the counter does it prove anything.
+    #[inline(always)]
+    fn finish(&self, cells: &Cells, found: &mut [bool]) {
+        for key in &self.pending[..self.pending_len] {
+            let class = self.class(usize::from(*key));
+            found[usize::from(*key)] = if cfg!(koel_mutation = "batch_reuses_home_word") {
+                cells.contains_displaced(class)
+            } else {
+                cells.contains_both(class)
+            };
+        }
+    }
+}
+
+/// Does `work` for each hash, in order, with the words that it needs asked for beforehand. `needs_away` tells from a home word whether the
+/// away word will be needed. Stops at the first error, and says at which hash.
+#[inline(always)]
+pub(crate) fn staged<E>(
+    cells: &Cells,
+    hashes: &[u64],
+    needs_away: impl Fn(u64) -> bool,
+    mut work: impl FnMut(usize, Class) -> Result<(), E>,
+) -> Result<(), (usize, E)> {
+    let mut classes = [Class { home: 0, fingerprint: 1 }; GROUP];
+    for (group, hashes) in hashes.chunks(GROUP).enumerate() {
+        for (class, hash) in classes.iter_mut().zip(hashes) {
+            *class = cells.geometry.class(*hash);
+            cells.prefetch(class.home);
+        }
+        for class in &classes[..hashes.len()] {
+            if needs_away(cells.word(class.home).load()) {
+                cells.prefetch(cells.geometry.other(class.home, class.fingerprint));
+            }
+        }
+        for (key, class) in classes[..hashes.len()].iter().enumerate() {
+            work(group * GROUP + key, *class).map_err(|error| (group * GROUP + key, error))?;
+        }
+    }
+    Ok(())
+}
+
+/// The way through a table in memory: three groups are under way at a time, one in each stage.
+#[inline(always)]
+fn in_memory<V: Vector>(cells: &Cells, hashes: &[u64], found: &mut [bool]) {
+    let constants = Constants::<V>::new(cells);
+    let mut groups = [const { Group::new() }; 3];
+    let count = hashes.len().div_ceil(GROUP);
+    let range = |group: usize| group * GROUP..hashes.len().min((group + 1) * GROUP);
+    for step in 0..count + 2 {
+        if step < count {
+            groups[step % 3].prepare(&constants, cells, &hashes[range(step)]);
+        }
+        if (1..=count).contains(&step) {
+            groups[(step - 1) % 3].decide(cells, &mut found[range(step - 1)]);
+        }
+        if step >= 2 {
+            groups[(step - 2) % 3].finish(cells, &mut found[range(step - 2)]);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The backends of x86-64: AVX2, four keys at a time, and AVX-512 (F and DQ), eight.
+//!
+//! # Why the vectors' methods are safe to call
+//!
+//! They use instructions that not every processor has, so they may only run where that was detected. Their types are private to this
+//! module, and only [`look_up_avx2`] and [`look_up_avx512`] name them, into which the generic algorithm is inlined as a whole.
+//!
+//! # Gathering words that others write
+//!
+//! A gather is no atomic access in Rust's terms, so it stands in `asm!`, with its default clobber of memory: to the compiler an opaque access
+//! that happens where it stands. To the processor it is a load of each 8-byte element; aligned ones are read as a whole (Intel SDM, volume 3,
+//! "Guaranteed Atomic Operations"; elements of a gather are separate loads), and x86 never lets a load overtake an older load, which is
+//! what Acquire asks for; between the elements of one gather the algorithm needs no order.
+
+use core::arch::{asm, x86_64::*};
+
+use super::Vector;
+use crate::{
+    cells::Cells,
+    sync::{AtomicU64, AtomicWord},
+};
+
+#[target_feature(enable = "avx2")]
+pub(super) fn look_up_avx2(cells: &Cells, cached: bool, hashes: &[u64], found: &mut [bool]) {
+    super::look_up::<Four>(cells, cached, hashes, found);
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+pub(super) fn look_up_avx512(cells: &Cells, cached: bool, hashes: &[u64], found: &mut [bool]) {
+    super::look_up::<Eight>(cells, cached, hashes, found);
+}
+
+/// Four lanes, AVX2.
+#[derive(Clone, Copy)]
+struct Four(__m256i);
+
+/// Eight lanes, AVX-512.
+#[derive(Clone, Copy)]
+struct Eight(__m512i);
+
+/// One method that is one intrinsic.
+macro_rules! lanewise {
+    ($type:ident: $($method:ident($($operand:ident),*) = $intrinsic:expr;)*) => {
+        $(#[inline(always)]
+        fn $method(self $(, $operand: Self)*) -> Self {
+            // SAFETY: only runs where the features were detected, see the module.
+            $type(unsafe { $intrinsic(self.0 $(, $operand.0)*) })
+        })*
+    };
+}
+
+impl Four {
+    /// The 8-byte elements with these indices.
+    ///
+    /// # Safety
+    ///
+    /// All indices are in range of what `base` points to.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn gather(base: *const u8, indices: Self) -> Self {
+        let gathered: __m256i;
+        // SAFETY: reads 8 aligned bytes within the caller's slice for each lane; the mask is all ones and is consumed.
+        unsafe {
+            asm!(
+                "vpcmpeqd {mask:y}, {mask:y}, {mask:y}",
+                "vpgatherqq {gathered:y}, [{base} + {indices:y} * 8], {mask:y}",
+                base = in(reg) base,
+                indices = in(ymm_reg) indices.0,
+                mask = out(ymm_reg) _,
+                gathered = out(ymm_reg) gathered,
+                options(nostack, preserves_flags),
+            );
+        }
+        Self(gathered)
+    }
+}
+
+impl Vector for Four {
+    const LANES: usize = 4;
+
+    lanewise! { Four:
+        and(other) = _mm256_and_si256;
+        or(other) = _mm256_or_si256;
+        xor(other) = _mm256_xor_si256;
+        not_and(other) = _mm256_andnot_si256;
+        add(other) = _mm256_add_epi64;
+        sub(other) = _mm256_sub_epi64;
+        mul_low_halves(other) = _mm256_mul_epu32;
+    }
+
+    #[inline(always)]
+    fn splat(value: u64) -> Self {
+        // SAFETY: only runs where the features were detected, see the module.
+        Self(unsafe { _mm256_set1_epi64x(value.cast_signed()) })
+    }
+
+    #[inline(always)]
+    fn load(values: &[u64]) -> Self {
+        let values: &[u64; 4] = values.first_chunk().expect("as many values as lanes");
+        // SAFETY: as above; 32 readable bytes, of any alignment.
+        Self(unsafe { _mm256_loadu_si256(values.as_ptr().cast()) })
+    }
+
+    #[inline(always)]
+    fn store(self, values: &mut [u64]) {
+        let values: &mut [u64; 4] = values.first_chunk_mut().expect("as many values as lanes");
+        // SAFETY: as above; 32 writable bytes, of any alignment.
+        unsafe { _mm256_storeu_si256(values.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
+    fn shift_left<const BITS: u32>(self) -> Self {
+        // SAFETY: only runs where the features were detected, see the module.
+        Self(unsafe { _mm256_sll_epi64(self.0, _mm_cvtsi32_si128(BITS.cast_signed())) })
+    }
+
+    #[inline(always)]
+    fn shift_right<const BITS: u32>(self) -> Self {
+        // SAFETY: only runs where the features were detected, see the module.
+        Self(unsafe { _mm256_srl_epi64(self.0, _mm_cvtsi32_si128(BITS.cast_signed())) })
+    }
+
+    #[inline(always)]
+    fn nonzero(self) -> u32 {
+        // SAFETY: only runs where the features were detected, see the module.
+        let zero =
+            unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(self.0, _mm256_setzero_si256()))) };
+        !zero.cast_unsigned() & 0xf
+    }
+
+    #[inline(always)]
+    fn gather_words(words: &[AtomicWord], indices: Self) -> Self {
+        // SAFETY: the trait's contract, indices are in range.
+        unsafe { Self::gather(words.as_ptr().cast(), indices) }
+    }
+
+    #[inline(always)]
+    fn gather_counters(counters: &[AtomicU64], indices: Self) -> Self {
+        // SAFETY: the trait's contract, indices are in range.
+        unsafe { Self::gather(counters.as_ptr().cast(), indices) }
+    }
+}
+
+impl Eight {
+    /// The 8-byte elements with these indices.
+    ///
+    /// # Safety
+    ///
+    /// All indices are in range of what `base` points to.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn gather(base: *const u8, indices: Self) -> Self {
+        let gathered: __m512i;
+        // SAFETY: reads 8 aligned bytes within the caller's slice for each lane; the mask is all ones and is consumed.
+        unsafe {
+            asm!(
+                "kxnorw {mask}, {mask}, {mask}",
+                "vpgatherqq {gathered} {{{mask}}}, [{base} + {indices} * 8]",
+                base = in(reg) base,
+                indices = in(zmm_reg) indices.0,
+                mask = out(kreg) _,
+                gathered = out(zmm_reg) gathered,
+                options(nostack, preserves_flags),
+            );
+        }
+        Self(gathered)
+    }
+}
+
+impl Vector for Eight {
+    const LANES: usize = 8;
+
+    lanewise! { Eight:
+        and(other) = _mm512_and_si512;
+        or(other) = _mm512_or_si512;
+        xor(other) = _mm512_xor_si512;
+        not_and(other) = _mm512_andnot_si512;
+        add(other) = _mm512_add_epi64;
+        sub(other) = _mm512_sub_epi64;
+        mul_low_halves(other) = _mm512_mul_epu32;
+        mul(other) = _mm512_mullo_epi64;
+    }
+
+    #[inline(always)]
+    fn splat(value: u64) -> Self {
+        // SAFETY: only runs where the features were detected, see the module.
+        Self(unsafe { _mm512_set1_epi64(value.cast_signed()) })
+    }
+
+    #[inline(always)]
+    fn load(values: &[u64]) -> Self {
+        let values: &[u64; 8] = values.first_chunk().expect("as many values as lanes");
+        // SAFETY: as above; 64 readable bytes, of any alignment.
+        Self(unsafe { _mm512_loadu_si512(values.as_ptr().cast()) })
+    }
+
+    #[inline(always)]
+    fn store(self, values: &mut [u64]) {
+        let values: &mut [u64; 8] = values.first_chunk_mut().expect("as many values as lanes");
+        // SAFETY: as above; 64 writable bytes, of any alignment.
+        unsafe { _mm512_storeu_si512(values.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
+    fn shift_left<const BITS: u32>(self) -> Self {
+        // SAFETY: only runs where the features were detected, see the module.
+        Self(unsafe { _mm512_slli_epi64::<BITS>(self.0) })
+    }
+
+    #[inline(always)]
+    fn shift_right<const BITS: u32>(self) -> Self {
+        // SAFETY: only runs where the features were detected, see the module.
+        Self(unsafe { _mm512_srli_epi64::<BITS>(self.0) })
+    }
+
+    #[inline(always)]
+    fn nonzero(self) -> u32 {
+        // SAFETY: only runs where the features were detected, see the module.
+        u32::from(unsafe { _mm512_test_epi64_mask(self.0, self.0) })
+    }
+
+    #[inline(always)]
+    fn gather_words(words: &[AtomicWord], indices: Self) -> Self {
+        // SAFETY: the trait's contract, indices are in range.
+        unsafe { Self::gather(words.as_ptr().cast(), indices) }
+    }
+
+    #[inline(always)]
+    fn gather_counters(counters: &[AtomicU64], indices: Self) -> Self {
+        // SAFETY: the trait's contract, indices are in range.
+        unsafe { Self::gather(counters.as_ptr().cast(), indices) }
+    }
+}
