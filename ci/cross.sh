@@ -28,5 +28,5 @@ for processor in "$@"; do
     echo "== $target"
     env "${variable}_LINKER=$processor-linux-gnu-gcc" \
         "${variable}_RUNNER=qemu-$emulator -L /usr/$processor-linux-gnu" \
-        cargo test --locked -Zbuild-std --target "$target" --lib --test model
+        cargo test --locked -Zbuild-std --target "$target" --lib --test model --test batch
 done

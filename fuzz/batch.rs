@@ -7,7 +7,7 @@ use koel::{Backend, CuckooFilter};
 
 /// Two filters of one seed, and batches.
 #[derive(Arbitrary, Debug)]
-pub struct Case {
+pub(crate) struct Case {
     #[arbitrary(with = |u: &mut Unstructured<'_>| u.int_in_range(0..=300))]
     capacity: usize,
     #[arbitrary(with = |u: &mut Unstructured<'_>| u.int_in_range(2..=6))]
@@ -40,7 +40,7 @@ impl Hashes {
 }
 
 /// Runs a case, and panics where batch and single calls differ.
-pub fn run(case: &Case) {
+pub(crate) fn run(case: &Case) {
     let build = || {
         let builder = CuckooFilter::<u64>::builder().capacity(case.capacity).slots_per_bucket(case.slots);
         builder.seed(case.seed).build().unwrap()

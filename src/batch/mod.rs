@@ -1,6 +1,6 @@
 //! Look-ups by the batch: many keys at once, with vectors where the processor has them.
 //!
-//! One algorithm, [`look_up`], generic over a [`Vector`] of 64-bit lanes; the backends (`swar`, `x86_64`) say what a vector is
+//! One algorithm, [`look_up`], generic over a [`Vector`] of 64-bit lanes; the backends (`swar`, `x86_64`, `aarch64`) say what a vector is
 //! and wrap the algorithm into a function for their instruction set. The backend is chosen once per call.
 //!
 //! # Two ways through a batch
@@ -19,6 +19,8 @@
 //! Words are shared with writers, so they are read as atomics, one by one, or gathered inside `asm!`, which Rust's memory model does not
 //! look into; what the processor guarantees is said where that is done.
 
+#[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
+mod aarch64;
 mod swar;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 mod x86_64;
@@ -38,6 +40,8 @@ pub(crate) const GROUP: usize = 64;
 pub enum Backend {
     /// One key at a time, in plain arithmetic: everywhere, and what the others are tested against.
     Swar,
+    /// Two keys at a time, 64-bit Arm.
+    Neon,
     /// Four keys at a time.
     Avx2,
     /// Eight keys at a time.
@@ -46,12 +50,13 @@ pub enum Backend {
 
 impl Backend {
     /// All there are.
-    pub const ALL: [Self; 3] = [Self::Swar, Self::Avx2, Self::Avx512];
+    pub const ALL: [Self; 4] = [Self::Swar, Self::Neon, Self::Avx2, Self::Avx512];
 
     /// Whether this processor has what it takes.
     pub fn is_available(self) -> bool {
         match self {
             Self::Swar => true,
+            Self::Neon => cfg!(all(target_arch = "aarch64", target_endian = "little", not(loom))),
             #[cfg(all(target_arch = "x86_64", feature = "std", not(loom)))]
             Self::Avx2 => std::is_x86_feature_detected!("avx2"),
             #[cfg(all(target_arch = "x86_64", feature = "std", not(loom)))]
@@ -78,14 +83,16 @@ pub(crate) fn contains_with(backend: Backend, cells: &Cells, cached: bool, hashe
     assert!(backend.is_available(), "{backend:?} is not available");
     match backend {
         Backend::Swar => swar::look_up(cells, cached, hashes, found),
+        #[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
+        Backend::Neon => aarch64::look_up(cells, cached, hashes, found),
         #[cfg(all(target_arch = "x86_64", not(loom)))]
         // SAFETY: the backend is available, so the processor has its features.
         Backend::Avx2 => unsafe { x86_64::look_up_avx2(cells, cached, hashes, found) },
         #[cfg(all(target_arch = "x86_64", not(loom)))]
         // SAFETY: as above.
         Backend::Avx512 => unsafe { x86_64::look_up_avx512(cells, cached, hashes, found) },
-        #[cfg(not(all(target_arch = "x86_64", not(loom))))]
-        Backend::Avx2 | Backend::Avx512 => unreachable!("not available"),
+        #[allow(unreachable_patterns, reason = "which are left depends on the target")]
+        Backend::Neon | Backend::Avx2 | Backend::Avx512 => unreachable!("{backend:?} is not available"),
     }
 }
 
