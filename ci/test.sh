@@ -25,6 +25,7 @@ step "tests, all features" cargo test --locked --all-features
 step "tests, no features" cargo test --locked --no-default-features
 step "loom" ci/loom.sh
 step "real keys" ci/real-keys.sh
+step "batches on older processors" ci/backends.sh
 step "benchmark, each once" cargo test --locked --release --bench ops
 step "example cache_guard" cache_guard
 step "fuzz" ci/fuzz.sh 20

@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
+#![deny(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[allow(unsafe_code, reason = "vector instructions, and gathers of shared words")]
 mod batch;
 mod batched;
 mod builder;
@@ -22,6 +24,7 @@ mod seq;
 mod sizing;
 mod stats;
 mod sync;
+#[allow(unsafe_code, reason = "the allocation of the words")]
 mod table;
 mod word;
 mod xxh3;
