@@ -10,7 +10,7 @@ use std::{
 };
 
 use criterion::{Criterion, Throughput};
-use koel::CuckooFilter;
+use koel::{Backend, CuckooFilter};
 
 /// Keys in a table that is 90% full: 1 MiB for Koel, half as much for the peer.
 const KEYS: usize = (1 << 19) * 9 / 10;
@@ -105,20 +105,38 @@ fn count(hashes: &[u64], mut answer: impl FnMut(u64) -> bool) {
 }
 
 fn compare(keys: &Keys) {
-    let names = ["contains_hash, absent", "contains_hash, present", "insert_hash to 90%", "remove_hash from 90%"];
+    let names = [
+        "contains_hash, absent",
+        "contains_hash, present",
+        "contains_hashes, absent",
+        "contains_hashes, present",
+        "insert_hash to 90%",
+        "remove_hash from 90%",
+    ];
     let mut results = names.map(|what| Comparison { what, koel: Vec::new(), peer: Vec::new() });
     for _ in 0..ROUNDS {
         let (ours, mut theirs) = (koel(), peer());
         // Touches the pages, so that no page fault is measured.
         fill_koel(&ours, &keys.present);
         keys.present.iter().for_each(|hash| assert!(ours.remove_hash(*hash)));
-        let [absent, present, insert, remove] = &mut results;
+        let [absent, present, absent_batch, present_batch, insert, remove] = &mut results;
         insert.koel.push(nanoseconds_per_key(KEYS, || fill_koel(&ours, &keys.present)));
         insert.peer.push(nanoseconds_per_key(KEYS, || fill_peer(&mut theirs, &keys.present)));
-        for (result, hashes) in [(absent, &keys.absent), (present, &keys.present)] {
+        let kinds = [(absent, absent_batch, &keys.absent), (present, present_batch, &keys.present)];
+        for (result, batch, hashes) in kinds {
             let hashes = &hashes[..LOOK_UPS];
             result.koel.push(nanoseconds_per_key(LOOK_UPS, || count(hashes, |hash| ours.contains_hash(hash))));
-            result.peer.push(nanoseconds_per_key(LOOK_UPS, || count(hashes, |hash| theirs.contains(&hash))));
+            let peer = nanoseconds_per_key(LOOK_UPS, || count(hashes, |hash| theirs.contains(&hash)));
+            result.peer.push(peer);
+            // The peer has no batches: its single look-ups once more.
+            batch.peer.push(peer);
+            let mut found = [false; 1024];
+            batch.koel.push(nanoseconds_per_key(LOOK_UPS, || {
+                for hashes in hashes.chunks(found.len()) {
+                    ours.contains_hashes(hashes, &mut found[..hashes.len()]);
+                    black_box(&found);
+                }
+            }));
         }
         remove.koel.push(nanoseconds_per_key(KEYS, || {
             count(&keys.present, |hash| ours.remove_hash(hash));
@@ -159,6 +177,17 @@ fn criterion(criterion: &mut Criterion, keys: &Keys) {
         group.bench_function("cuckoofilter", |bencher| {
             bencher.iter(|| count(hashes, |hash| theirs.contains(&hash)));
         });
+        for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+            let mut found = [false; 1024];
+            group.bench_function(format!("koel, batches, {backend:?}"), |bencher| {
+                bencher.iter(|| {
+                    for hashes in hashes.chunks(found.len()) {
+                        ours.contains_hashes_with(backend, hashes, &mut found[..hashes.len()]);
+                        black_box(&found);
+                    }
+                });
+            });
+        }
         group.finish();
     }
 
