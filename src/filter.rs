@@ -29,7 +29,8 @@ use crate::{CuckooFilterBuilder, InsertError, Stats, Xxh3, raw::RawFilter, sizin
 /// # Progress
 ///
 /// Nothing here takes a lock, and a thread that is stopped anywhere holds up no other, with one exception:
-/// [`insert_if_absent`](Self::insert_if_absent) waits for other calls of itself in the same one of up to 1,024 stripes.
+/// [`insert_if_absent`](Self::insert_if_absent) waits for other calls of itself in the same one of up to 1,024 stripes. (On targets without 64-bit
+/// atomic instructions every access goes through the locks of `portable-atomic` instead.)
 ///
 /// # Memory
 ///
@@ -108,8 +109,8 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     ///
     /// # Errors
     ///
-    /// [`InsertError::Full`] if no room could be made, which does not happen to the first [`capacity`](Self::capacity) distinct keys, and
-    /// [`InsertError::TooManyCopies`] if both buckets are filled by this class. After an error every other key is found as before.
+    /// [`InsertError::Full`] if no room could be made, which does not happen to the first [`capacity`](Self::capacity) distinct keys (unless they were
+    /// chosen to collide), and [`InsertError::TooManyCopies`] if both buckets are filled by this class. After an error every other key is found as before.
     ///
     /// ```
     /// use koel::{CuckooFilter, InsertError};
