@@ -180,18 +180,24 @@ impl Cells {
         self.layout.contains(word, class.at_home)
     }
 
-    /// Puts `slot` into a free slot of `bucket`; `false` if there is none.
-    #[inline]
-    pub(crate) fn place(&self, bucket: usize, slot: Slot) -> bool {
+    /// Replaces the word of a bucket by what `change` makes of it, however often others change it first; `false` if `change` makes nothing of it.
+    #[inline(always)]
+    fn update(&self, bucket: usize, change: impl Fn(u64) -> Option<u64>) -> bool {
         let word = self.word(bucket);
         let mut current = word.peek();
-        while let Some(new) = self.layout.placed(current, slot) {
+        while let Some(new) = change(current) {
             match word.compare_exchange(current, new) {
                 Ok(()) => return true,
                 Err(now) => current = now,
             }
         }
         false
+    }
+
+    /// Puts `slot` into a free slot of `bucket`; `false` if there is none.
+    #[inline]
+    pub(crate) fn place(&self, bucket: usize, slot: Slot) -> bool {
+        self.update(bucket, |word| self.layout.placed(word, slot))
     }
 
     /// Clears one undisplaced copy of the class; `false` if there is none. The caller has advanced the sequence.
@@ -209,15 +215,7 @@ impl Cells {
 
     #[inline]
     fn clear(&self, bucket: usize, pattern: Pattern) -> bool {
-        let word = self.word(bucket);
-        let mut current = word.peek();
-        while let Some(new) = self.layout.cleared(current, pattern) {
-            match word.compare_exchange(current, new) {
-                Ok(()) => return true,
-                Err(now) => current = now,
-            }
-        }
-        false
+        self.update(bucket, |word| self.layout.cleared(word, pattern))
     }
 
     /// Raises the displaced count of `home`, as long as the word is one that `wanted` agrees to; `false` if it does not.
@@ -240,21 +238,15 @@ impl Cells {
     /// Lowers the displaced count of `home`, after the copy it stood for is gone.
     #[inline]
     pub(crate) fn count_down(&self, home: usize) {
-        let word = self.word(home);
-        let mut current = word.peek();
-        while let Some(new) = word::counted_down(current) {
-            match word.compare_exchange(current, new) {
-                Ok(()) => return,
-                Err(now) => current = now,
-            }
-        }
+        // `false` if it is saturated: then there is nothing to do.
+        self.update(home, word::counted_down);
     }
 
     /// Takes one undisplaced copy of the class with a single compare-and-swap if the home word alone decides: a copy and no
     /// displaced ones (taken), or neither (absent). `None` if it takes more.
     ///
-    /// Needs no sequence: at the instant of that compare-and-swap all copies of the class are in this word, so a reader that
-    /// sees the new word with count 0 and no match is right, and one that sees another copy come later reads the word again.
+    /// Needs no sequence: at the instant of that compare-and-swap all copies of the class are in this word. Those that it leaves are found
+    /// there; if it leaves none the class has no keys at that instant, and a reader that answers "absent" because of it is right.
     #[inline]
     pub(crate) fn take_from_home_alone(&self, class: &Candidates) -> Option<bool> {
         let word = self.word(class.home);
