@@ -10,7 +10,7 @@ use core::{
 use crate::{
     CuckooFilter, InsertHashesError,
     batch::{self, Backend},
-    word,
+    kick, word,
 };
 
 /// Keys that are hashed or answered on the stack at a time.
@@ -101,7 +101,14 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// ```
     pub fn insert_hashes(&self, hashes: &[u64]) -> Result<(), InsertHashesError> {
         let raw = &self.raw;
-        batch::staged(&raw.cells, hashes, |home| raw.cells.layout.is_full(home), |_, class| raw.insert(class))
+        let full = |home| raw.cells.layout.is_full(home);
+        let look_ahead = |class| {
+            // In cache, finding out what to ask for would cost more than it saves.
+            if !raw.cached {
+                kick::look_ahead(&raw.cells, class);
+            }
+        };
+        batch::staged(&raw.cells, hashes, full, look_ahead, |_, class| raw.insert(class))
             .map_err(|(inserted, error)| InsertHashesError { inserted, error })
     }
 
@@ -137,7 +144,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
             removed[index] = raw.remove(class);
             Ok::<(), Infallible>(())
         };
-        let Ok(()) = batch::staged(&raw.cells, hashes, |home| word::displaced_count(home) != 0, remove)
+        let Ok(()) = batch::staged(&raw.cells, hashes, |home| word::displaced_count(home) != 0, |_| {}, remove)
             .map_err(|(_, never): (usize, Infallible)| never);
     }
 

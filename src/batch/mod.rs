@@ -327,25 +327,34 @@ impl Group {
     }
 }
 
-/// Does `work` for each hash, in order, with the words that it needs asked for beforehand. `needs_away` tells from a home word whether the
-/// away word will be needed. Stops at the first error, and says at which hash.
+/// Does `work` for each hash, in order, with the words that it needs asked for beforehand: its home word; the away word, if the home word
+/// `needs_away`; and for those, when both words are there, what `further` asks for. Stops at the first error, and says at which hash.
 #[inline(always)]
 pub(crate) fn staged<E>(
     cells: &Cells,
     hashes: &[u64],
     needs_away: impl Fn(u64) -> bool,
+    further: impl Fn(Class),
     mut work: impl FnMut(usize, Class) -> Result<(), E>,
 ) -> Result<(), (usize, E)> {
     let mut classes = [Class { home: 0, fingerprint: 1 }; GROUP];
+    let mut pending = [0_u8; GROUP];
     for (group, hashes) in hashes.chunks(GROUP).enumerate() {
         for (class, hash) in classes.iter_mut().zip(hashes) {
             *class = cells.geometry.class(*hash);
             cells.prefetch(class.home);
         }
-        for class in &classes[..hashes.len()] {
-            if needs_away(cells.word(class.home).load()) {
-                cells.prefetch(cells.geometry.other(class.home, class.fingerprint));
-            }
+        let mut pending_len = 0;
+        for (key, class) in classes[..hashes.len()].iter().enumerate() {
+            pending[pending_len] = key as u8;
+            pending_len += usize::from(needs_away(cells.word(class.home).load()));
+        }
+        for key in &pending[..pending_len] {
+            let class = classes[usize::from(*key)];
+            cells.prefetch(cells.geometry.other(class.home, class.fingerprint));
+        }
+        for key in &pending[..pending_len] {
+            further(classes[usize::from(*key)]);
         }
         for (key, class) in classes[..hashes.len()].iter().enumerate() {
             work(group * GROUP + key, *class).map_err(|error| (group * GROUP + key, error))?;

@@ -1,8 +1,11 @@
 //! The search for a path: breadth-first from both candidate buckets, over words that are read without locks.
 //!
 //! Breadth-first finds a shortest path, so that as few fingerprints as possible move (Li, Andersen, Kaminsky and Freedman,
-//! "Algorithmic Improvements for Fast Concurrent Cuckoo Hashing", EuroSys 2014). It is deterministic and bounded by
-//! its number of nodes, lives on the stack, and asks for each bucket's cache line when it enters the queue, long before it is read.
+//! "Algorithmic Improvements for Fast Concurrent Cuckoo Hashing", EuroSys 2014). It is deterministic, bounded by its number of nodes, and
+//! lives on the stack. It goes level by level: all buckets of one depth are asked for, then all are looked at, and only if none of them has a
+//! free slot are their own neighbours worked out.
+
+use core::ops::Range;
 
 use super::relocate::Hop;
 use crate::{cells::Cells, word::Slot};
@@ -32,30 +35,37 @@ impl<const NODES: usize> Search<NODES> {
         let root = |bucket: usize| Node { bucket: bucket as u32, slot: Slot::at_home(0), parent: NONE };
         let mut search = Self { nodes: [root(home); NODES], end: None };
         search.nodes[1] = root(away);
-        let mut len = if home == away { 1 } else { 2 };
-        let mut next = 0;
-        while next < len {
-            let node = search.nodes[next];
-            let bucket = node.bucket as usize;
-            let word = cells.word(bucket).peek();
-            if !cells.layout.is_full(word) {
-                search.end = Some(next as u16);
+        // The nodes of one depth.
+        let mut level = 0..if home == away { 1 } else { 2 };
+        while !level.is_empty() {
+            let full = |node: &Node| cells.layout.is_full(cells.word(node.bucket as usize).peek());
+            if let Some(free) = search.nodes[level.clone()].iter().position(|node| !full(node)) {
+                search.end = Some((level.start + free) as u16);
                 break;
             }
-            let came_from =
-                if node.parent == NONE { bucket } else { search.nodes[node.parent as usize].bucket as usize };
-            for slot in cells.layout.taken(word) {
+            level = level.end..search.expand(cells, level);
+        }
+        search
+    }
+
+    /// Adds the buckets that the fingerprints of this level could move to; how many nodes there are then.
+    fn expand(&mut self, cells: &Cells, level: Range<usize>) -> usize {
+        let mut len = level.end;
+        for parent in level {
+            let node = self.nodes[parent];
+            let bucket = node.bucket as usize;
+            let came_from = if node.parent == NONE { node.bucket } else { self.nodes[node.parent as usize].bucket };
+            for slot in cells.layout.taken(cells.word(bucket).peek()) {
                 let other = cells.geometry.other(bucket, slot.fingerprint());
                 // A fingerprint with one bucket cannot move, and moving back gains nothing.
-                if len < NODES && other != bucket && other != came_from {
+                if len < NODES && other != bucket && other != came_from as usize {
                     cells.prefetch(other);
-                    search.nodes[len] = Node { bucket: other as u32, slot, parent: next as u16 };
+                    self.nodes[len] = Node { bucket: other as u32, slot, parent: parent as u16 };
                     len += 1;
                 }
             }
-            next += 1;
         }
-        search
+        len
     }
 
     /// The moves that lead to a free slot in a root, in the order in which they have to be made; `None` if no path was found.
