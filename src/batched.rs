@@ -44,7 +44,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// ```
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         check_lengths(hashes.len(), found.len());
-        batch::contains(&self.raw.cells, self.raw.cached, hashes, found);
+        batch::contains(&self.raw.cells(), self.raw.cached, hashes, found);
     }
 
     /// Puts the indices of those hashes that may be in at the end of `selected`, in order: what a join or a scan goes on with.
@@ -73,7 +73,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
         let mut found = [false; CHUNK];
         for (chunk, hashes) in hashes.chunks(CHUNK).enumerate() {
             let found = &mut found[..hashes.len()];
-            batch::contains(&self.raw.cells, self.raw.cached, hashes, found);
+            batch::contains(&self.raw.cells(), self.raw.cached, hashes, found);
             let first = chunk * CHUNK;
             selected.extend((first..).zip(found).filter(|(_, found)| **found).map(|(index, _)| index as u32));
         }
@@ -101,14 +101,15 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// ```
     pub fn insert_hashes(&self, hashes: &[u64]) -> Result<(), InsertHashesError> {
         let raw = &self.raw;
-        let full = |home| raw.cells.layout.is_full(home);
+        let cells = raw.cells();
+        let full = |home| cells.layout.is_full(home);
         let look_ahead = |class| {
             // In cache, finding out what to ask for would cost more than it saves.
             if !raw.cached {
-                kick::look_ahead(&raw.cells, class);
+                kick::look_ahead(&cells, class);
             }
         };
-        batch::staged(&raw.cells, hashes, full, look_ahead, |_, class| raw.insert(class))
+        batch::staged(&cells, hashes, full, look_ahead, |_, class| raw.insert(class))
             .map_err(|(inserted, error)| InsertHashesError { inserted, error })
     }
 
@@ -144,7 +145,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
             removed[index] = raw.remove(class);
             Ok::<(), Infallible>(())
         };
-        let Ok(()) = batch::staged(&raw.cells, hashes, |home| word::displaced_count(home) != 0, |_| {}, remove)
+        let Ok(()) = batch::staged(&raw.cells(), hashes, |home| word::displaced_count(home) != 0, |_| {}, remove)
             .map_err(|(_, never): (usize, Infallible)| never);
     }
 
@@ -152,7 +153,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     #[doc(hidden)]
     pub fn contains_hashes_with(&self, backend: Backend, hashes: &[u64], found: &mut [bool]) {
         check_lengths(hashes.len(), found.len());
-        batch::contains_with(backend, &self.raw.cells, self.raw.cached, hashes, found);
+        batch::contains_with(backend, &self.raw.cells(), self.raw.cached, hashes, found);
     }
 }
 
@@ -189,7 +190,7 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = self.hash_of(key.borrow());
             }
-            batch::contains(&self.raw.cells, self.raw.cached, hashes, found);
+            batch::contains(&self.raw.cells(), self.raw.cached, hashes, found);
         }
     }
 }

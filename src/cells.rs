@@ -14,29 +14,31 @@
 //! are alike; then one takes any other of them ([`Cells::take`]).
 
 use crate::{
-    hash::{Class, Geometry},
-    memory::AllocError,
-    seq::{Sequences, Stripes},
+    hash::{Class, Generation, Geometry, Only},
+    seq::Sequences,
     sync::AtomicWord,
     table::Table,
     word::{self, Layout, Pattern, Slot},
 };
 
-#[derive(Debug)]
-pub(crate) struct Cells {
-    table: Table,
-    pub(crate) layout: Layout,
-    pub(crate) geometry: Geometry,
-    pub(crate) sequences: Sequences,
+/// One table of a filter and what is needed to work on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cells<'a, G = Only> {
+    pub(crate) table: &'a Table,
+    pub(crate) layout: &'a Layout,
+    pub(crate) geometry: &'a Geometry,
+    pub(crate) sequences: &'a Sequences,
+    pub(crate) generation: G,
 }
 
 /// A class with all that is needed to work on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidates {
+    pub(crate) class: Class,
+    /// The home bucket in this table.
     pub(crate) home: usize,
-    /// Equal to `home` for a few classes, which then have no displaced copies.
+    /// The away bucket in this table. Equal to `home` for a few classes, which then have no displaced copies.
     pub(crate) away: usize,
-    pub(crate) fingerprint: u32,
     at_home: Pattern,
     displaced: Pattern,
 }
@@ -56,26 +58,34 @@ struct Seen {
     away: u64,
 }
 
-impl Cells {
-    pub(crate) fn new(
-        layout: Layout,
-        geometry: Geometry,
-        stripes: Stripes,
-        huge_pages: bool,
-    ) -> Result<Self, AllocError> {
-        let table = Table::new(geometry.buckets(), huge_pages)?;
-        Ok(Self { table, layout, geometry, sequences: Sequences::new(stripes)? })
-    }
-
+impl<'a, G: Generation> Cells<'a, G> {
     #[inline(always)]
-    pub(crate) fn word(&self, bucket: usize) -> &AtomicWord {
+    pub(crate) fn word(&self, bucket: usize) -> &'a AtomicWord {
         &self.table.words()[bucket]
     }
 
     /// All buckets, indexed by their numbers.
     #[inline(always)]
-    pub(crate) fn buckets(&self) -> &[AtomicWord] {
+    pub(crate) fn buckets(&self) -> &'a [AtomicWord] {
         self.table.words()
+    }
+
+    /// The home bucket of a class.
+    #[inline(always)]
+    pub(crate) fn home(&self, class: Class) -> usize {
+        self.generation.bucket(class.home, class.fingerprint)
+    }
+
+    /// The away bucket of a class.
+    #[inline(always)]
+    pub(crate) fn away(&self, class: Class) -> usize {
+        self.generation.bucket(self.geometry.other(class.home, class.fingerprint), class.fingerprint)
+    }
+
+    /// The other candidate bucket of a fingerprint that sits in `bucket`.
+    #[inline(always)]
+    pub(crate) fn other(&self, bucket: usize, fingerprint: u32) -> usize {
+        self.away(Class { home: self.generation.base(bucket), fingerprint })
     }
 
     #[inline(always)]
@@ -85,13 +95,12 @@ impl Cells {
 
     #[inline(always)]
     pub(crate) fn candidates(&self, class: Class) -> Candidates {
-        let Class { home, fingerprint } = class;
         Candidates {
-            home,
-            away: self.geometry.other(home, fingerprint),
-            fingerprint,
-            at_home: self.layout.pattern(Slot::at_home(fingerprint)),
-            displaced: self.layout.pattern(Slot::away(fingerprint)),
+            class,
+            home: self.home(class),
+            away: self.away(class),
+            at_home: self.layout.pattern(Slot::at_home(class.fingerprint)),
+            displaced: self.layout.pattern(Slot::away(class.fingerprint)),
         }
     }
 
@@ -99,7 +108,7 @@ impl Cells {
     /// if the home bucket has displaced fingerprints.
     #[inline(always)]
     pub(crate) fn contains_home_first(&self, class: Class) -> bool {
-        let home = self.word(class.home).load();
+        let home = self.word(self.home(class)).load();
         if self.layout.contains(home, self.layout.pattern(Slot::at_home(class.fingerprint))) {
             return true;
         }
@@ -117,7 +126,7 @@ impl Cells {
     #[inline(always)]
     pub(crate) fn contains_both(&self, class: Class) -> bool {
         let at = self.candidates(class);
-        let before = self.sequences.before(at.home);
+        let before = self.sequences.before(class.home);
         // In this order or the other: the argument does not depend on it.
         let away = self.word(at.away).load();
         let home = self.word(at.home).load();
@@ -125,7 +134,7 @@ impl Cells {
             return true;
         }
         // I4: no copy was taken between the reads. The displaced count is not asked, it would be one more branch to mispredict.
-        let moved = self.sequences.after(at.home) != before;
+        let moved = self.sequences.after(class.home) != before;
         moved && !cfg!(koel_mutation = "read_without_validation") && self.contains_again(class)
     }
 
@@ -157,10 +166,10 @@ impl Cells {
     /// Reads both words until no copy of their stripe was taken in between.
     fn validated(&self, class: &Candidates) -> Seen {
         loop {
-            let before = self.sequences.before(class.home);
+            let before = self.sequences.before(class.class.home);
             let away = self.word(class.away).load();
             let home = self.word(class.home).load();
-            if self.sequences.after(class.home) == before {
+            if self.sequences.after(class.class.home) == before {
                 return Seen { home, away };
             }
         }
@@ -267,7 +276,7 @@ impl Cells {
     /// Lock-free: goes round again only if a copy of the same stripe was taken meanwhile.
     pub(crate) fn take(&self, class: &Candidates) -> bool {
         loop {
-            let before = self.sequences.before(class.home);
+            let before = self.sequences.before(class.class.home);
             if self.clear_home(class) {
                 return true;
             }
@@ -275,24 +284,14 @@ impl Cells {
                 self.count_down(class.home);
                 return true;
             }
-            if self.sequences.after(class.home) == before {
+            if self.sequences.after(class.class.home) == before {
                 return false;
             }
         }
     }
 
-    /// Empties all buckets.
-    pub(crate) fn reset(&mut self) {
-        self.table.words_mut().iter_mut().for_each(AtomicWord::reset);
-    }
-
     /// All words, each read at a moment of its own.
-    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> + use<'a, G> {
         self.table.words().iter().map(AtomicWord::load)
-    }
-
-    /// Bytes of the table and the counters.
-    pub(crate) fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes() + self.sequences.memory_bytes()
     }
 }

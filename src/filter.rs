@@ -283,7 +283,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> Result<(), InsertError> {
-        self.raw.insert(self.raw.cells.geometry.class(hash))
+        self.raw.insert(self.raw.class(hash))
     }
 
     /// [`insert_if_absent`](Self::insert_if_absent) for a hash.
@@ -299,7 +299,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn insert_if_absent_hash(&self, hash: u64) -> Result<bool, InsertError> {
-        self.raw.insert_if_absent(self.raw.cells.geometry.class(hash))
+        self.raw.insert_if_absent(self.raw.class(hash))
     }
 
     /// [`contains`](Self::contains) for a hash.
@@ -310,7 +310,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.raw.contains(self.raw.cells.geometry.class(hash))
+        self.raw.contains(self.raw.class(hash))
     }
 
     /// [`remove`](Self::remove) for a hash.
@@ -323,7 +323,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64) -> bool {
-        self.raw.remove(self.raw.cells.geometry.class(hash))
+        self.raw.remove(self.raw.class(hash))
     }
 
     /// [`count`](Self::count) for a hash.
@@ -335,20 +335,20 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn count_hash(&self, hash: u64) -> usize {
-        self.raw.count(self.raw.cells.geometry.class(hash))
+        self.raw.count(self.raw.class(hash))
     }
 
     /// Home bucket and fingerprint of a hash: what the filter can tell apart. For this project's own tests.
     #[doc(hidden)]
     pub fn class_of_hash(&self, hash: u64) -> (usize, u32) {
-        let class = self.raw.cells.geometry.class(hash);
+        let class = self.raw.class(hash);
         (class.home, class.fingerprint)
     }
 
     /// All words of the table. For this project's own tests.
     #[doc(hidden)]
     pub fn words(&self) -> impl Iterator<Item = u64> {
-        self.raw.cells.words()
+        self.raw.cells().words()
     }
 }
 
@@ -415,7 +415,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// assert!(filter.buckets() * filter.slots_per_bucket() > 100);
     /// ```
     pub fn buckets(&self) -> usize {
-        self.raw.cells.geometry.buckets()
+        self.raw.cells().geometry.buckets()
     }
 
     /// Slots of a bucket, each for one key: 2 to 6.
@@ -428,7 +428,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// assert_eq!(koel::CuckooFilter::<u64>::with_capacity(100).slots_per_bucket(), 4);
     /// ```
     pub fn slots_per_bucket(&self) -> usize {
-        self.raw.cells.layout.slots()
+        self.raw.cells().layout.slots()
     }
 
     /// Bits of a fingerprint: a slot less the bit that says whether it is displaced.
@@ -441,7 +441,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// assert_eq!(koel::CuckooFilter::<u64>::with_capacity(100).fingerprint_bits(), 14);
     /// ```
     pub fn fingerprint_bits(&self) -> u32 {
-        self.raw.cells.layout.fingerprint_bits()
+        self.raw.cells().layout.fingerprint_bits()
     }
 
     /// The share of slots that are taken, 0 to 1, with the exactness of [`len`](Self::len).
@@ -494,7 +494,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// assert!(filter.false_positive_rate() < 0.001);
     /// ```
     pub fn false_positive_rate(&self) -> f64 {
-        sizing::false_positive_rate(self.len(), self.buckets(), self.raw.cells.layout)
+        sizing::false_positive_rate(self.len(), self.buckets(), *self.raw.cells().layout)
     }
 
     /// The hasher of keys.
@@ -522,7 +522,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// # Ok::<(), koel::BuildError>(())
     /// ```
     pub fn seed(&self) -> u64 {
-        self.raw.cells.geometry.seed()
+        self.raw.cells().geometry.seed()
     }
 
     /// Takes all keys out and forgets the statistics.
@@ -563,7 +563,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// println!("{stats}");
     /// ```
     pub fn stats(&self) -> Stats {
-        let layout = self.raw.cells.layout;
+        let layout = self.raw.cells().layout;
         let (mut taken, mut displaced) = (0_usize, 0_usize);
         for word in self.words() {
             taken += layout.taken_count(word);

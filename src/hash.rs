@@ -28,6 +28,37 @@ pub(crate) struct Class {
     pub(crate) fingerprint: u32,
 }
 
+/// Which table of a filter it is: the bucket of a class in it follows from the base bucket and the fingerprint.
+pub(crate) trait Generation: Copy + core::fmt::Debug {
+    /// The two factors of the bucket number, see [`Doubled`]; `None` if every base bucket is its own bucket.
+    fn factors(self) -> Option<(u64, u64)>;
+    /// The bucket of this fingerprint at this base bucket.
+    fn bucket(self, base: usize, fingerprint: u32) -> usize;
+    /// The base bucket that a bucket belongs to.
+    fn base(self, bucket: usize) -> usize;
+}
+
+/// The only table of a filter that does not grow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Only;
+
+impl Generation for Only {
+    #[inline(always)]
+    fn factors(self) -> Option<(u64, u64)> {
+        None
+    }
+
+    #[inline(always)]
+    fn bucket(self, base: usize, _fingerprint: u32) -> usize {
+        base
+    }
+
+    #[inline(always)]
+    fn base(self, bucket: usize) -> usize {
+        bucket
+    }
+}
+
 /// The numbers that turn hashes into classes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {

@@ -26,27 +26,27 @@ impl Model {
 
     /// The `nth` class with these buckets.
     pub fn key(&self, home: usize, away: usize, nth: usize) -> Key {
-        let geometry = &self.0.cells.geometry;
+        let geometry = &self.0.cells().geometry;
         let mut fingerprints = (1..).filter(|fingerprint| geometry.other(home, *fingerprint) == away);
         Key(Class { home, fingerprint: fingerprints.nth(nth).expect("unbounded") })
     }
 
     /// The branch-free look-up.
     pub fn contains_both(&self, key: Key) -> bool {
-        self.0.cells.contains_both(key.0)
+        self.0.cells().contains_both(key.0)
     }
 
     /// The look-up that reads the home bucket first.
     pub fn contains_home_first(&self, key: Key) -> bool {
-        self.0.cells.contains_home_first(key.0)
+        self.0.cells().contains_home_first(key.0)
     }
 
     /// The batched look-up, of a table in cache or in memory. Only for six slots in a bucket, where hashes of a class are easily found.
     pub fn contains_batch(&self, key: Key, cached: bool) -> bool {
-        assert_eq!(self.0.cells.layout.slots(), 6);
-        let hash = (0..).find(|hash| self.0.cells.geometry.class(*hash) == key.0).expect("unbounded");
+        assert_eq!(self.0.cells().layout.slots(), 6);
+        let hash = (0..).find(|hash| self.0.cells().geometry.class(*hash) == key.0).expect("unbounded");
         let mut found = [false];
-        batch::contains(&self.0.cells, cached, &[hash], &mut found);
+        batch::contains(&self.0.cells(), cached, &[hash], &mut found);
         found[0]
     }
 
@@ -73,23 +73,23 @@ impl Model {
     /// One hop of a kick: moves a copy of the class out of its home bucket, or back into it. Whether it did.
     pub fn relocate(&self, key: Key, outward: bool) -> bool {
         let Class { home, fingerprint } = key.0;
-        let away = self.0.cells.geometry.other(home, fingerprint);
+        let away = self.0.cells().geometry.other(home, fingerprint);
         let hop = if outward {
             Hop { from: home, to: away, slot: Slot::at_home(fingerprint) }
         } else {
             Hop { from: away, to: home, slot: Slot::away(fingerprint) }
         };
-        relocate(&self.0.cells, hop) == Relocation::Moved
+        relocate(&self.0.cells(), hop) == Relocation::Moved
     }
 
     /// The displaced count of a bucket.
     pub fn displaced_count(&self, bucket: usize) -> u64 {
-        word::displaced_count(self.0.cells.word(bucket).load())
+        word::displaced_count(self.0.cells().word(bucket).load())
     }
 
     /// Taken slots of all buckets.
     pub fn taken(&self) -> usize {
-        self.0.cells.words().map(|word| self.0.cells.layout.taken_count(word)).sum()
+        self.0.cells().words().map(|word| self.0.cells().layout.taken_count(word)).sum()
     }
 
     /// Keys by the counters.

@@ -10,10 +10,11 @@ use crate::{
     cells::{Candidates, Cells},
     claim::Claims,
     error::{BuildError, InsertError},
-    hash::{Class, Geometry},
+    hash::{Class, Geometry, Only},
     kick::{Kick, kick},
-    seq::Stripes,
+    seq::{Sequences, Stripes},
     stats::{Counters, Event},
+    table::Table,
     word::{Layout, Slot},
 };
 
@@ -25,7 +26,10 @@ const CACHED_BYTES: usize = 4 << 20;
 
 #[derive(Debug)]
 pub(crate) struct RawFilter {
-    pub(crate) cells: Cells,
+    table: Table,
+    layout: Layout,
+    geometry: Geometry,
+    sequences: Sequences,
     claims: Claims,
     pub(crate) counters: Counters,
     pub(crate) cached: bool,
@@ -36,7 +40,10 @@ impl RawFilter {
         let buckets = geometry.buckets();
         let stripes = Stripes::for_buckets(buckets);
         Ok(Self {
-            cells: Cells::new(layout, geometry, stripes, huge_pages)?,
+            table: Table::new(buckets, huge_pages)?,
+            layout,
+            geometry,
+            sequences: Sequences::new(stripes)?,
             claims: Claims::new(stripes)?,
             counters: Counters::for_buckets(buckets)?,
             cached: buckets <= CACHED_BYTES / size_of::<u64>(),
@@ -44,18 +51,35 @@ impl RawFilter {
     }
 
     #[inline(always)]
+    pub(crate) fn cells(&self) -> Cells<'_> {
+        Cells {
+            table: &self.table,
+            layout: &self.layout,
+            geometry: &self.geometry,
+            sequences: &self.sequences,
+            generation: Only,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn class(&self, hash: u64) -> Class {
+        self.geometry.class(hash)
+    }
+
+    #[inline(always)]
     pub(crate) fn contains(&self, class: Class) -> bool {
-        if self.cached { self.cells.contains_both(class) } else { self.cells.contains_home_first(class) }
+        if self.cached { self.cells().contains_both(class) } else { self.cells().contains_home_first(class) }
     }
 
     pub(crate) fn count(&self, class: Class) -> usize {
-        self.cells.count(&self.cells.candidates(class))
+        self.cells().count(&self.cells().candidates(class))
     }
 
     #[inline]
     pub(crate) fn insert(&self, class: Class) -> Result<(), InsertError> {
-        if !self.cells.place(class.home, Slot::at_home(class.fingerprint)) {
-            self.insert_away_or_kick(&self.cells.candidates(class))?;
+        let cells = self.cells();
+        if !cells.place(cells.home(class), Slot::at_home(class.fingerprint)) {
+            self.insert_away_or_kick(&cells.candidates(class))?;
         }
         self.counters.add(Event::Inserted);
         Ok(())
@@ -63,17 +87,18 @@ impl RawFilter {
 
     #[inline(never)]
     fn insert_away_or_kick(&self, class: &Candidates) -> Result<(), InsertError> {
-        let cells = &self.cells;
+        let cells = &self.cells();
+        let fingerprint = class.class.fingerprint;
         loop {
             // Look before counting: a count that reaches its maximum never comes down again.
             if !class.is_single() && !cells.layout.is_full(cells.word(class.away).peek()) {
                 if cfg!(koel_mutation = "insert_count_after_copy") {
-                    if cells.place(class.away, Slot::away(class.fingerprint)) {
+                    if cells.place(class.away, Slot::away(fingerprint)) {
                         cells.count_up(class.home, |_| true);
                         return Ok(());
                     }
                 } else if cells.count_up(class.home, |word| cells.layout.is_full(word)) {
-                    if cells.place(class.away, Slot::away(class.fingerprint)) {
+                    if cells.place(class.away, Slot::away(fingerprint)) {
                         return Ok(());
                     }
                     if !cfg!(koel_mutation = "keep_undone_count") {
@@ -84,7 +109,7 @@ impl RawFilter {
                 self.counters.add(Event::Refused);
                 return Err(if cells.is_filled_by(class) { InsertError::TooManyCopies } else { InsertError::Full });
             }
-            if cells.place(class.home, Slot::at_home(class.fingerprint)) {
+            if cells.place(class.home, Slot::at_home(fingerprint)) {
                 return Ok(());
             }
         }
@@ -100,12 +125,13 @@ impl RawFilter {
 
     #[inline]
     pub(crate) fn remove(&self, class: Class) -> bool {
-        let class = self.cells.candidates(class);
-        let taken = self.cells.take_from_home_alone(&class).unwrap_or_else(|| {
+        let cells = self.cells();
+        let candidates = cells.candidates(class);
+        let taken = cells.take_from_home_alone(&candidates).unwrap_or_else(|| {
             if !cfg!(koel_mutation = "remove_without_sequence") {
-                self.cells.sequences.advance(class.home);
+                cells.sequences.advance(class.home);
             }
-            self.cells.take(&class)
+            cells.take(&candidates)
         });
         if taken {
             self.counters.add(Event::Removed);
@@ -114,12 +140,15 @@ impl RawFilter {
     }
 
     pub(crate) fn clear(&mut self) {
-        self.cells.reset();
+        self.table.reset();
         self.counters.reset();
     }
 
     /// Bytes on the heap.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.cells.memory_bytes() + self.claims.memory_bytes() + self.counters.memory_bytes()
+        self.table.memory_bytes()
+            + self.sequences.memory_bytes()
+            + self.claims.memory_bytes()
+            + self.counters.memory_bytes()
     }
 }

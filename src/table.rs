@@ -97,6 +97,11 @@ mod real {
             }
         }
 
+        /// Empties all buckets.
+        pub(crate) fn reset(&mut self) {
+            self.words_mut().iter_mut().for_each(AtomicWord::reset);
+        }
+
         /// Bytes taken from the system.
         pub(crate) fn memory_bytes(&self) -> usize {
             match &self.memory {
@@ -143,8 +148,8 @@ impl Table {
         &self.words
     }
 
-    pub(crate) fn words_mut(&mut self) -> &mut [AtomicWord] {
-        &mut self.words
+    pub(crate) fn reset(&mut self) {
+        self.words.iter_mut().for_each(AtomicWord::reset);
     }
 
     pub(crate) fn prefetch(&self, _index: usize) {}

@@ -7,11 +7,12 @@ use core::arch::aarch64::*;
 use super::Vector;
 use crate::{
     cells::Cells,
+    hash::Generation,
     sync::{AtomicU64, AtomicWord, Ordering},
 };
 
-pub(super) fn look_up(cells: &Cells, cached: bool, hashes: &[u64], found: &mut [bool]) {
-    super::look_up::<Two>(cells, cached, hashes, found);
+pub(super) fn look_up<G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
+    super::look_up::<Two, G>(cells, cached, hashes, found);
 }
 
 /// Two lanes.

@@ -27,7 +27,7 @@ mod x86_64;
 
 use crate::{
     cells::Cells,
-    hash::{Class, REMIX, SPREAD_LINEAR, SPREAD_SQUARE},
+    hash::{Class, Generation, REMIX, SPREAD_LINEAR, SPREAD_SQUARE},
     sync::{AtomicU64, AtomicWord},
     word,
 };
@@ -73,12 +73,18 @@ impl Backend {
 }
 
 /// Answers for each hash whether its class may be in, like the single look-up. `cached` says whether the table counts as cached.
-pub(crate) fn contains(cells: &Cells, cached: bool, hashes: &[u64], found: &mut [bool]) {
+pub(crate) fn contains<G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     contains_with(Backend::best(), cells, cached, hashes, found);
 }
 
 /// As [`contains`], on a given backend, which has to be available.
-pub(crate) fn contains_with(backend: Backend, cells: &Cells, cached: bool, hashes: &[u64], found: &mut [bool]) {
+pub(crate) fn contains_with<G: Generation>(
+    backend: Backend,
+    cells: &Cells<G>,
+    cached: bool,
+    hashes: &[u64],
+    found: &mut [bool],
+) {
     debug_assert_eq!(hashes.len(), found.len());
     assert!(backend.is_available(), "{backend:?} is not available");
     match backend {
@@ -132,8 +138,8 @@ trait Vector: Copy {
 
 /// Answers for each hash. What the backends wrap.
 #[inline(always)]
-fn look_up<V: Vector>(cells: &Cells, cached: bool, hashes: &[u64], found: &mut [bool]) {
-    if cached { in_cache::<V>(cells, hashes, found) } else { in_memory::<V>(cells, hashes, found) }
+fn look_up<V: Vector, G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
+    if cached { in_cache::<V, G>(cells, hashes, found) } else { in_memory::<V, G>(cells, hashes, found) }
 }
 
 /// The numbers that turn hashes into classes, in every lane.
@@ -148,11 +154,13 @@ struct Constants<V> {
     ones_high: V,
     highs: V,
     one: V,
+    /// See `Generation::factors`.
+    factors: Option<(V, V)>,
 }
 
 impl<V: Vector> Constants<V> {
     #[inline(always)]
-    fn new(cells: &Cells) -> Self {
+    fn new<G: Generation>(cells: &Cells<G>) -> Self {
         let (ones, highs) = cells.layout.masks();
         Self {
             key: V::splat(cells.geometry.key()),
@@ -165,10 +173,18 @@ impl<V: Vector> Constants<V> {
             ones_high: V::splat(ones >> 32),
             highs: V::splat(highs),
             one: V::splat(1),
+            factors: cells.generation.factors().map(|(scale, fraction)| (V::splat(scale), V::splat(fraction))),
         }
     }
 
-    /// Home buckets and fingerprints: `Geometry::class` in every lane. Bucket counts have 32 bits, so the high half of the
+    /// The buckets of fingerprints at these base buckets: `Generation::bucket` in every lane.
+    #[inline(always)]
+    fn bucket(&self, base: V, fingerprint: V) -> V {
+        let Some((scale, fraction)) = self.factors else { return base };
+        base.mul_low_halves(scale).add(fingerprint.mul_low_halves(fraction).shift_right::<32>())
+    }
+
+    /// Home base buckets and fingerprints: `Geometry::class` in every lane. Bucket counts have 32 bits, so the high half of the
     /// product with a 64-bit hash comes from two products of 32 bits.
     #[inline(always)]
     fn classes(&self, hashes: V) -> (V, V) {
@@ -180,7 +196,7 @@ impl<V: Vector> Constants<V> {
         (home, fingerprint)
     }
 
-    /// The other bucket: `Geometry::other` in every lane.
+    /// The other base bucket: `Geometry::other` in every lane.
     #[inline(always)]
     fn other(&self, bucket: V, fingerprint: V) -> V {
         // Products are of low halves, so the remainders modulo 2^32 take care of themselves.
@@ -207,7 +223,7 @@ impl<V: Vector> Constants<V> {
 
 /// The way through a table in cache: both words of every key, no branch that depends on a key.
 #[inline(always)]
-fn in_cache<V: Vector>(cells: &Cells, hashes: &[u64], found: &mut [bool]) {
+fn in_cache<V: Vector, G: Generation>(cells: &Cells<G>, hashes: &[u64], found: &mut [bool]) {
     let constants = Constants::<V>::new(cells);
     let (counters, mask) = cells.sequences.parts();
     let mask = V::splat(mask as u64);
@@ -216,10 +232,11 @@ fn in_cache<V: Vector>(cells: &Cells, hashes: &[u64], found: &mut [bool]) {
     let mut answers = found.chunks_exact_mut(V::LANES);
     for (hashes, found) in groups.by_ref().zip(answers.by_ref()) {
         let (home, fingerprint) = constants.classes(V::load(hashes));
-        let away = constants.other(home, fingerprint);
+        let away = constants.bucket(constants.other(home, fingerprint), fingerprint);
         let at_home = constants.pattern(fingerprint.add(fingerprint));
         let displaced = at_home.add(constants.ones);
         let stripes = home.and(mask);
+        let home = constants.bucket(home, fingerprint);
         // The order of the reads is that of `Cells::contains_both`, each after those before it: Acquire.
         let before = V::gather_counters(counters, stripes);
         let away = V::gather_words(words, away);
@@ -248,7 +265,7 @@ fn spread(bits: u32, found: &mut [bool]) {
 /// Looks up, one by one, the keys whose stripe has changed while they were read.
 #[cold]
 #[inline(never)]
-fn again(cells: &Cells, lanes: u32, hashes: &[u64], found: &mut [bool]) {
+fn again<G: Generation>(cells: &Cells<G>, lanes: u32, hashes: &[u64], found: &mut [bool]) {
     for (lane, (hash, found)) in hashes.iter().zip(found).enumerate() {
         if lanes >> lane & 1 != 0 {
             *found = cells.contains_both(cells.geometry.class(*hash));
@@ -277,7 +294,7 @@ impl Group {
 
     /// First stage: hash, and ask for the home words.
     #[inline(always)]
-    fn prepare<V: Vector>(&mut self, constants: &Constants<V>, cells: &Cells, hashes: &[u64]) {
+    fn prepare<V: Vector, G: Generation>(&mut self, constants: &Constants<V>, cells: &Cells<G>, hashes: &[u64]) {
         for start in (0..hashes.len()).step_by(V::LANES) {
             if start + V::LANES <= hashes.len() {
                 let (home, fingerprint) = constants.classes(V::load(&hashes[start..]));
@@ -291,16 +308,16 @@ impl Group {
                 }
             }
         }
-        self.homes[..hashes.len()].iter().for_each(|home| cells.prefetch(*home as usize));
+        (0..hashes.len()).for_each(|key| cells.prefetch(cells.home(self.class(key))));
     }
 
     /// Second stage: what the home words decide; and ask for the away words of the rest.
     #[inline(always)]
-    fn decide(&mut self, cells: &Cells, found: &mut [bool]) {
+    fn decide<G: Generation>(&mut self, cells: &Cells<G>, found: &mut [bool]) {
         self.pending_len = 0;
         for (key, found) in found.iter_mut().enumerate() {
             let class = self.class(key);
-            let word = cells.word(class.home).load();
+            let word = cells.word(cells.home(class)).load();
             let hit = cells.layout.contains(word, cells.layout.pattern(word::Slot::at_home(class.fingerprint)));
             *found = hit;
             // Written always, kept only if it counts: no branch to mispredict.
@@ -309,13 +326,13 @@ impl Group {
         }
         for key in &self.pending[..self.pending_len] {
             let class = self.class(usize::from(*key));
-            cells.prefetch(cells.geometry.other(class.home, class.fingerprint));
+            cells.prefetch(cells.away(class));
         }
     }
 
     /// Third stage: the rest, from both words. The home word is read again: only after the first look at the counter does it prove anything.
     #[inline(always)]
-    fn finish(&self, cells: &Cells, found: &mut [bool]) {
+    fn finish<G: Generation>(&self, cells: &Cells<G>, found: &mut [bool]) {
         for key in &self.pending[..self.pending_len] {
             let class = self.class(usize::from(*key));
             found[usize::from(*key)] = if cfg!(koel_mutation = "batch_reuses_home_word") {
@@ -330,8 +347,8 @@ impl Group {
 /// Does `work` for each hash, in order, with the words that it needs asked for beforehand: its home word; the away word, if the home word
 /// `needs_away`; and for those, when both words are there, what `further` asks for. Stops at the first error, and says at which hash.
 #[inline(always)]
-pub(crate) fn staged<E>(
-    cells: &Cells,
+pub(crate) fn staged<E, G: Generation>(
+    cells: &Cells<G>,
     hashes: &[u64],
     needs_away: impl Fn(u64) -> bool,
     further: impl Fn(Class),
@@ -342,16 +359,16 @@ pub(crate) fn staged<E>(
     for (group, hashes) in hashes.chunks(GROUP).enumerate() {
         for (class, hash) in classes.iter_mut().zip(hashes) {
             *class = cells.geometry.class(*hash);
-            cells.prefetch(class.home);
+            cells.prefetch(cells.home(*class));
         }
         let mut pending_len = 0;
         for (key, class) in classes[..hashes.len()].iter().enumerate() {
             pending[pending_len] = key as u8;
-            pending_len += usize::from(needs_away(cells.word(class.home).load()));
+            pending_len += usize::from(needs_away(cells.word(cells.home(*class)).load()));
         }
         for key in &pending[..pending_len] {
             let class = classes[usize::from(*key)];
-            cells.prefetch(cells.geometry.other(class.home, class.fingerprint));
+            cells.prefetch(cells.away(class));
         }
         for key in &pending[..pending_len] {
             further(classes[usize::from(*key)]);
@@ -365,7 +382,7 @@ pub(crate) fn staged<E>(
 
 /// The way through a table in memory: three groups are under way at a time, one in each stage.
 #[inline(always)]
-fn in_memory<V: Vector>(cells: &Cells, hashes: &[u64], found: &mut [bool]) {
+fn in_memory<V: Vector, G: Generation>(cells: &Cells<G>, hashes: &[u64], found: &mut [bool]) {
     let constants = Constants::<V>::new(cells);
     let mut groups = [const { Group::new() }; 3];
     let count = hashes.len().div_ceil(GROUP);

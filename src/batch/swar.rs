@@ -3,11 +3,12 @@
 use super::Vector;
 use crate::{
     cells::Cells,
+    hash::Generation,
     sync::{AtomicU64, AtomicWord, Ordering},
 };
 
-pub(super) fn look_up(cells: &Cells, cached: bool, hashes: &[u64], found: &mut [bool]) {
-    super::look_up::<u64>(cells, cached, hashes, found);
+pub(super) fn look_up<G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
+    super::look_up::<u64, G>(cells, cached, hashes, found);
 }
 
 impl Vector for u64 {

@@ -17,17 +17,18 @@ use core::arch::{asm, x86_64::*};
 use super::Vector;
 use crate::{
     cells::Cells,
+    hash::Generation,
     sync::{AtomicU64, AtomicWord},
 };
 
 #[target_feature(enable = "avx2")]
-pub(super) fn look_up_avx2(cells: &Cells, cached: bool, hashes: &[u64], found: &mut [bool]) {
-    super::look_up::<Four>(cells, cached, hashes, found);
+pub(super) fn look_up_avx2<G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
+    super::look_up::<Four, G>(cells, cached, hashes, found);
 }
 
 #[target_feature(enable = "avx512f,avx512dq")]
-pub(super) fn look_up_avx512(cells: &Cells, cached: bool, hashes: &[u64], found: &mut [bool]) {
-    super::look_up::<Eight>(cells, cached, hashes, found);
+pub(super) fn look_up_avx512<G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
+    super::look_up::<Eight, G>(cells, cached, hashes, found);
 }
 
 /// Four lanes, AVX2.

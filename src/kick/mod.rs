@@ -16,7 +16,7 @@ use search::Search;
 
 use crate::{
     cells::{Candidates, Cells},
-    hash::Class,
+    hash::{Class, Generation},
     stats::{Counters, Event},
 };
 
@@ -38,10 +38,10 @@ const MANY: usize = 512;
 /// Tries to free a slot in one of the candidate buckets.
 #[cold]
 #[inline(never)]
-pub(crate) fn kick(cells: &Cells, class: &Candidates, counters: &Counters) -> Kick {
+pub(crate) fn kick<G: Generation>(cells: &Cells<G>, class: &Candidates, counters: &Counters) -> Kick {
     counters.add(Event::Searched);
-    match kick_within::<FEW>(cells, class, counters) {
-        Kick::NoPath => kick_within::<MANY>(cells, class, counters),
+    match kick_within::<FEW, G>(cells, class, counters) {
+        Kick::NoPath => kick_within::<MANY, G>(cells, class, counters),
         Kick::Room => Kick::Room,
     }
 }
@@ -49,20 +49,19 @@ pub(crate) fn kick(cells: &Cells, class: &Candidates, counters: &Counters) -> Ki
 /// Asks for the words that a search for this class would look at after the two full ones, long before it does: nearly all paths end there.
 /// A hint, nothing depends on it.
 #[inline]
-pub(crate) fn look_ahead(cells: &Cells, class: Class) {
-    let away = cells.geometry.other(class.home, class.fingerprint);
-    let words = [class.home, away].map(|bucket| (bucket, cells.word(bucket).load()));
+pub(crate) fn look_ahead<G: Generation>(cells: &Cells<G>, class: Class) {
+    let words = [cells.home(class), cells.away(class)].map(|bucket| (bucket, cells.word(bucket).load()));
     if words.iter().all(|(_, word)| cells.layout.is_full(*word)) {
         for (bucket, word) in words {
             for slot in cells.layout.taken(word) {
-                cells.prefetch(cells.geometry.other(bucket, slot.fingerprint()));
+                cells.prefetch(cells.other(bucket, slot.fingerprint()));
             }
         }
     }
 }
 
 #[inline(never)]
-fn kick_within<const NODES: usize>(cells: &Cells, class: &Candidates, counters: &Counters) -> Kick {
+fn kick_within<const NODES: usize, G: Generation>(cells: &Cells<G>, class: &Candidates, counters: &Counters) -> Kick {
     let search = Search::<NODES>::run(cells, class.home, class.away);
     let Some(path) = search.path() else { return Kick::NoPath };
     for hop in path {

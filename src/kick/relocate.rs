@@ -18,7 +18,11 @@
 //! for which it has already advanced the sequence: it takes any copy of the class. Only more removals than inserts can have taken that
 //! copy too; then nothing is owed any more.
 
-use crate::{cells::Cells, hash::Class, word::Slot};
+use crate::{
+    cells::Cells,
+    hash::{Class, Generation},
+    word::Slot,
+};
 
 /// A move of `slot` between its two buckets.
 #[derive(Clone, Copy, Debug)]
@@ -36,10 +40,10 @@ pub(crate) enum Relocation {
     Stale,
 }
 
-pub(crate) fn relocate(cells: &Cells, hop: Hop) -> Relocation {
+pub(crate) fn relocate<G: Generation>(cells: &Cells<G>, hop: Hop) -> Relocation {
     let fingerprint = hop.slot.fingerprint();
     let outward = !hop.slot.is_displaced();
-    let home = if outward { hop.from } else { hop.to };
+    let home = cells.generation.base(if outward { hop.from } else { hop.to });
     let class = cells.candidates(Class { home, fingerprint });
     debug_assert_eq!(class.away, if outward { hop.to } else { hop.from });
     // `koel_mutation` breaks a rule of the protocol on purpose, for the tests that must notice (`ci/loom.sh`).
@@ -52,17 +56,19 @@ pub(crate) fn relocate(cells: &Cells, hop: Hop) -> Relocation {
         if cells.layout.is_full(cells.word(class.away).peek()) {
             return Relocation::Stale;
         }
-        if !cfg!(koel_mutation = "count_after_copy") && !cells.count_up(home, |word| cells.has_at_home(word, &class)) {
+        if !cfg!(koel_mutation = "count_after_copy")
+            && !cells.count_up(class.home, |word| cells.has_at_home(word, &class))
+        {
             return Relocation::Stale;
         }
         if !cells.place(class.away, Slot::away(fingerprint)) {
             if !cfg!(koel_mutation = "count_after_copy") {
-                cells.count_down(home);
+                cells.count_down(class.home);
             }
             return Relocation::Stale;
         }
         if cfg!(koel_mutation = "count_after_copy") {
-            cells.count_up(home, |_| true);
+            cells.count_up(class.home, |_| true);
         }
     } else if !cells.place(class.home, Slot::at_home(fingerprint)) {
         return Relocation::Stale;
@@ -77,7 +83,7 @@ pub(crate) fn relocate(cells: &Cells, hop: Hop) -> Relocation {
             return Relocation::Moved;
         }
     } else if cells.clear_away(&class) {
-        cells.count_down(home);
+        cells.count_down(class.home);
         return Relocation::Moved;
     }
     if !cfg!(koel_mutation = "keep_extra_copy") {

@@ -8,7 +8,7 @@
 use core::ops::Range;
 
 use super::relocate::Hop;
-use crate::{cells::Cells, word::Slot};
+use crate::{cells::Cells, hash::Generation, word::Slot};
 
 /// The parent of a root.
 const NONE: u16 = u16::MAX;
@@ -31,7 +31,7 @@ pub(super) struct Search<const NODES: usize> {
 
 impl<const NODES: usize> Search<NODES> {
     /// Searches from the candidate buckets of a class, which may be one and the same.
-    pub(super) fn run(cells: &Cells, home: usize, away: usize) -> Self {
+    pub(super) fn run<G: Generation>(cells: &Cells<G>, home: usize, away: usize) -> Self {
         let root = |bucket: usize| Node { bucket: bucket as u32, slot: Slot::at_home(0), parent: NONE };
         let mut search = Self { nodes: [root(home); NODES], end: None };
         search.nodes[1] = root(away);
@@ -49,14 +49,14 @@ impl<const NODES: usize> Search<NODES> {
     }
 
     /// Adds the buckets that the fingerprints of this level could move to; how many nodes there are then.
-    fn expand(&mut self, cells: &Cells, level: Range<usize>) -> usize {
+    fn expand<G: Generation>(&mut self, cells: &Cells<G>, level: Range<usize>) -> usize {
         let mut len = level.end;
         for parent in level {
             let node = self.nodes[parent];
             let bucket = node.bucket as usize;
             let came_from = if node.parent == NONE { node.bucket } else { self.nodes[node.parent as usize].bucket };
             for slot in cells.layout.taken(cells.word(bucket).peek()) {
-                let other = cells.geometry.other(bucket, slot.fingerprint());
+                let other = cells.other(bucket, slot.fingerprint());
                 // A fingerprint with one bucket cannot move, and moving back gains nothing.
                 if len < NODES && other != bucket && other != came_from as usize {
                     cells.prefetch(other);
