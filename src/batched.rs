@@ -9,12 +9,9 @@ use core::{
 
 use crate::{
     CuckooFilter, InsertHashesError,
-    batch::{self, Backend},
+    batch::{self, Backend, CHUNK, check_lengths},
     kick, word,
 };
-
-/// Keys that are hashed or answered on the stack at a time.
-const CHUNK: usize = 16 * batch::GROUP;
 
 /// # Operations on many keys at once
 ///
@@ -69,14 +66,8 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// assert_eq!(selected, [1, 3]);
     /// ```
     pub fn select_hashes(&self, hashes: &[u64], selected: &mut Vec<u32>) {
-        assert!(hashes.len() as u64 <= 1 << 32, "the indices of {} hashes do not fit 32 bits", hashes.len());
-        let mut found = [false; CHUNK];
-        for (chunk, hashes) in hashes.chunks(CHUNK).enumerate() {
-            let found = &mut found[..hashes.len()];
-            batch::contains(&self.raw.cells(), self.raw.cached, hashes, found);
-            let first = chunk * CHUNK;
-            selected.extend((first..).zip(found).filter(|(_, found)| **found).map(|(index, _)| index as u32));
-        }
+        let cells = self.raw.cells();
+        batch::select(hashes, selected, |hashes, found| batch::contains(&cells, self.raw.cached, hashes, found));
     }
 
     /// [`insert_hash`](Self::insert_hash) for many hashes, up to the first that is refused.
@@ -193,9 +184,4 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
             batch::contains(&self.raw.cells(), self.raw.cached, hashes, found);
         }
     }
-}
-
-#[track_caller]
-fn check_lengths(keys: usize, answers: usize) {
-    assert!(keys == answers, "{keys} keys, but room for {answers} answers");
 }

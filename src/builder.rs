@@ -164,13 +164,13 @@ impl<T: ?Sized, S> fmt::Debug for CuckooFilterBuilder<T, S> {
 
 /// A seed that differs from filter to filter and from process to process.
 #[cfg(feature = "std")]
-fn random_seed() -> u64 {
+pub(crate) fn random_seed() -> u64 {
     use core::hash::BuildHasher;
     std::hash::RandomState::new().hash_one(())
 }
 
 /// Without an operating system there is no source of randomness: one constant.
 #[cfg(not(feature = "std"))]
-fn random_seed() -> u64 {
+pub(crate) fn random_seed() -> u64 {
     0x6b6f_656c
 }

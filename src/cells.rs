@@ -53,9 +53,9 @@ impl Candidates {
 
 /// Both candidate words of a class at one time during which no copy of it was taken.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
-    home: u64,
-    away: u64,
+pub(crate) struct Seen {
+    pub(crate) home: u64,
+    pub(crate) away: u64,
 }
 
 impl<'a, G: Generation> Cells<'a, G> {
@@ -128,9 +128,7 @@ impl<'a, G: Generation> Cells<'a, G> {
         let at = self.candidates(class);
         let before = self.sequences.before(class.home);
         // In this order or the other: the argument does not depend on it.
-        let away = self.word(at.away).load();
-        let home = self.word(at.home).load();
-        if self.layout.matches(home, at.at_home) | self.layout.matches(away, at.displaced) != 0 {
+        if self.shows(&at, self.seen(&at)) {
             return true;
         }
         // I4: no copy was taken between the reads. The displaced count is not asked, it would be one more branch to mispredict.
@@ -151,26 +149,42 @@ impl<'a, G: Generation> Cells<'a, G> {
     #[inline(never)]
     fn contains_again(&self, class: Class) -> bool {
         let class = self.candidates(class);
-        let seen = self.validated(&class);
-        self.layout.matches(seen.home, class.at_home) | self.layout.matches(seen.away, class.displaced) != 0
+        self.shows(&class, self.validated(&class))
     }
 
     /// How many copies the class has. A copy that is being relocated may be seen in both places.
     pub(crate) fn count(&self, class: &Candidates) -> usize {
-        let seen = self.validated(class);
+        self.copies(class, self.validated(class))
+    }
+
+    /// How many copies of the class these words hold.
+    pub(crate) fn copies(&self, class: &Candidates, seen: Seen) -> usize {
         let at_home = self.layout.matches_exact(seen.home, class.at_home);
         let displaced = if class.is_single() { 0 } else { self.layout.matches_exact(seen.away, class.displaced) };
         (at_home.count_ones() + displaced.count_ones()) as usize
+    }
+
+    /// Both words, the away word first; whoever needs more than that they were read in this order looks at the sequence before and after.
+    #[inline(always)]
+    pub(crate) fn seen(&self, class: &Candidates) -> Seen {
+        let away = self.word(class.away).load();
+        let home = self.word(class.home).load();
+        Seen { home, away }
+    }
+
+    /// Whether these words hold a copy of the class.
+    #[inline(always)]
+    pub(crate) fn shows(&self, class: &Candidates, seen: Seen) -> bool {
+        self.layout.matches(seen.home, class.at_home) | self.layout.matches(seen.away, class.displaced) != 0
     }
 
     /// Reads both words until no copy of their stripe was taken in between.
     fn validated(&self, class: &Candidates) -> Seen {
         loop {
             let before = self.sequences.before(class.class.home);
-            let away = self.word(class.away).load();
-            let home = self.word(class.home).load();
+            let seen = self.seen(class);
             if self.sequences.after(class.class.home) == before {
-                return Seen { home, away };
+                return seen;
             }
         }
     }
@@ -191,7 +205,7 @@ impl<'a, G: Generation> Cells<'a, G> {
 
     /// Replaces the word of a bucket by what `change` makes of it, however often others change it first; `false` if `change` makes nothing of it.
     #[inline(always)]
-    fn update(&self, bucket: usize, change: impl Fn(u64) -> Option<u64>) -> bool {
+    pub(crate) fn update(&self, bucket: usize, change: impl Fn(u64) -> Option<u64>) -> bool {
         let word = self.word(bucket);
         let mut current = word.peek();
         while let Some(new) = change(current) {
@@ -220,6 +234,31 @@ impl<'a, G: Generation> Cells<'a, G> {
     #[inline]
     pub(crate) fn clear_away(&self, class: &Candidates) -> bool {
         !class.is_single() && self.clear(class.away, class.displaced)
+    }
+
+    /// Clears one copy of the class wherever it is, and keeps the count; `false` if there is none at the time of looking at each bucket.
+    /// The caller has advanced the sequence.
+    #[inline]
+    pub(crate) fn clear_any(&self, class: &Candidates) -> bool {
+        if self.clear_home(class) {
+            return true;
+        }
+        let cleared = self.clear_away(class);
+        if cleared {
+            self.count_down(class.home);
+        }
+        cleared
+    }
+
+    /// Seals the slot of one copy in `bucket`, which belongs to a table that is being left; `false` if there is none. Without lowering the
+    /// count. The caller has advanced the sequence.
+    #[cfg(feature = "growth")]
+    pub(crate) fn seal(&self, bucket: usize, slot: Slot) -> bool {
+        let pattern = self.layout.pattern(slot);
+        if cfg!(koel_mutation = "drain_clears_instead_of_sealing") {
+            return self.clear(bucket, pattern);
+        }
+        self.update(bucket, |word| self.layout.sealed(word, pattern))
     }
 
     #[inline]
@@ -277,11 +316,7 @@ impl<'a, G: Generation> Cells<'a, G> {
     pub(crate) fn take(&self, class: &Candidates) -> bool {
         loop {
             let before = self.sequences.before(class.class.home);
-            if self.clear_home(class) {
-                return true;
-            }
-            if self.clear_away(class) {
-                self.count_down(class.home);
+            if self.clear_any(class) {
                 return true;
             }
             if self.sequences.after(class.class.home) == before {

@@ -32,6 +32,26 @@ pub enum BuildError {
         /// The largest capacity with this layout and rate.
         largest: usize,
     },
+    /// The initial capacity of a growing filter is above its maximum.
+    InitialAboveMax {
+        /// The initial capacity asked for.
+        initial_capacity: usize,
+        /// The maximum asked for.
+        max_capacity: usize,
+    },
+    /// Each doubling of a growing filter doubles its false-positive rate, and no layout has fingerprints long enough for so many.
+    GrowthTooFar {
+        /// The initial capacity asked for.
+        initial_capacity: usize,
+        /// The maximum asked for.
+        max_capacity: usize,
+        /// The rate asked for.
+        rate: f64,
+        /// The lowest rate that can be had with these capacities.
+        lowest: f64,
+        /// The smallest initial capacity that can be had with this maximum and rate.
+        smallest_initial_capacity: usize,
+    },
     /// The memory could not be allocated.
     Alloc {
         /// Bytes asked of the allocator.
@@ -63,6 +83,16 @@ impl fmt::Display for BuildError {
                     "capacity {capacity} is above {largest}, the largest with this layout and false-positive rate"
                 )
             }
+            Self::InitialAboveMax { initial_capacity, max_capacity } => {
+                write!(f, "the initial capacity {initial_capacity} is above the maximum of {max_capacity}")
+            }
+            Self::GrowthTooFar { initial_capacity, max_capacity, rate, lowest, smallest_initial_capacity } => {
+                write!(
+                    f,
+                    "no layout holds false-positive rate {rate:e} while growing from {initial_capacity} to {max_capacity} keys; \
+                     possible are a rate of {lowest:.2e} or an initial capacity of {smallest_initial_capacity}"
+                )
+            }
             Self::Alloc { bytes } => write!(f, "could not allocate {bytes} bytes"),
         }
     }
@@ -84,14 +114,20 @@ pub enum InsertError {
     Full,
     /// Both buckets of the key hold nothing but copies of its own class, so no relocation can ever make room for another.
     TooManyCopies,
+    /// A growing filter needs a larger table now, and its memory could not be allocated. It goes on with the table that it has.
+    Alloc {
+        /// Bytes asked of the allocator.
+        bytes: usize,
+    },
 }
 
 impl fmt::Display for InsertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Full => "the filter is full",
-            Self::TooManyCopies => "both buckets of this key are filled by copies of it",
-        })
+        match self {
+            Self::Full => f.write_str("the filter is full"),
+            Self::TooManyCopies => f.write_str("both buckets of this key are filled by copies of it"),
+            Self::Alloc { bytes } => write!(f, "could not allocate {bytes} bytes to grow"),
+        }
     }
 }
 

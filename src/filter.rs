@@ -7,7 +7,7 @@ use core::{
     marker::PhantomData,
 };
 
-use crate::{CuckooFilterBuilder, InsertError, Stats, Xxh3, raw::RawFilter, sizing, stats::Event, word};
+use crate::{CuckooFilterBuilder, InsertError, Stats, Xxh3, raw::RawFilter, sizing};
 
 /// A concurrent cuckoo filter: a set that answers "surely absent" or "maybe present", in a few bits per key, to many threads at once.
 ///
@@ -563,24 +563,8 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// println!("{stats}");
     /// ```
     pub fn stats(&self) -> Stats {
-        let layout = self.raw.cells().layout;
-        let (mut taken, mut displaced) = (0_usize, 0_usize);
-        for word in self.words() {
-            taken += layout.taken_count(word);
-            displaced += layout.displaced_slots(word);
-        }
-        let sum = |event| self.raw.counters.sum(event) as u64;
-        Stats {
-            keys: self.len() as u64,
-            load_factor: self.load_factor(),
-            displaced_share: if taken == 0 { 0.0 } else { displaced as f64 / taken as f64 },
-            saturated_buckets: self.words().filter(|word| word::displaced_count(*word) == word::SATURATED).count()
-                as u64,
-            relocations: sum(Event::Relocated),
-            searches: sum(Event::Searched),
-            retries: sum(Event::Retried),
-            failures: sum(Event::Refused),
-        }
+        let slots = self.buckets() * self.slots_per_bucket();
+        Stats::new(*self.raw.cells().layout, slots, &self.raw.counters, self.words())
     }
 }
 

@@ -59,6 +59,50 @@ impl Generation for Only {
     }
 }
 
+/// The table of a growing filter after some doublings: a bucket number is that of the base bucket, followed by the top bits of the fingerprint.
+///
+/// So bucket `i` of one table splits into `2 i` and `2 i + 1` of the next, and each doubling spends a bit of the fingerprint. Done with
+/// multiplications, which vectors have: `bucket = base * scale + high half of (fingerprint * fraction)`.
+#[cfg(feature = "growth")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doubled {
+    doublings: u32,
+    /// 2<sup>32</sup> shifted down by the bits of the fingerprint that are not spent.
+    fraction: u64,
+}
+
+#[cfg(feature = "growth")]
+impl Doubled {
+    /// Leaves at least one bit of the fingerprint.
+    pub(crate) const fn new(layout: Layout, doublings: u32) -> Self {
+        let left = layout.fingerprint_bits() - doublings;
+        assert!(left > 0);
+        Self { doublings, fraction: 1 << (32 - left) }
+    }
+
+    pub(crate) const fn doublings(self) -> u32 {
+        self.doublings
+    }
+}
+
+#[cfg(feature = "growth")]
+impl Generation for Doubled {
+    #[inline(always)]
+    fn factors(self) -> Option<(u64, u64)> {
+        Some((1 << self.doublings, self.fraction))
+    }
+
+    #[inline(always)]
+    fn bucket(self, base: usize, fingerprint: u32) -> usize {
+        (base << self.doublings) + ((u64::from(fingerprint) * self.fraction) >> 32) as usize
+    }
+
+    #[inline(always)]
+    fn base(self, bucket: usize) -> usize {
+        bucket >> self.doublings
+    }
+}
+
 /// The numbers that turn hashes into classes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {

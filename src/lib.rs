@@ -14,6 +14,12 @@ mod cells;
 mod claim;
 mod error;
 mod filter;
+#[cfg(feature = "growth")]
+mod growable;
+#[cfg(feature = "growth")]
+mod growable_builder;
+#[cfg(feature = "growth")]
+mod growth;
 mod hash;
 mod kick;
 mod memory;
@@ -37,5 +43,9 @@ pub use batch::Backend;
 pub use builder::CuckooFilterBuilder;
 pub use error::{BuildError, InsertError, InsertHashesError};
 pub use filter::CuckooFilter;
+#[cfg(feature = "growth")]
+pub use growable::GrowableCuckooFilter;
+#[cfg(feature = "growth")]
+pub use growable_builder::GrowableCuckooFilterBuilder;
 pub use report::Stats;
 pub use xxh3::{Xxh3, Xxh3Hasher};

@@ -4,7 +4,10 @@ use crate::{
     batch,
     error::InsertError,
     hash::{Class, Geometry},
-    kick::relocate::{Hop, Relocation, relocate},
+    kick::{
+        Alone, Surroundings,
+        relocate::{Hop, Relocation, relocate},
+    },
     raw::RawFilter,
     word::{self, Layout, Slot},
 };
@@ -79,7 +82,13 @@ impl Model {
         } else {
             Hop { from: away, to: home, slot: Slot::away(fingerprint) }
         };
-        relocate(&self.0.cells(), hop) == Relocation::Moved
+        match relocate(&self.0.cells(), hop) {
+            Relocation::Owing(class) if !cfg!(koel_mutation = "keep_extra_copy") => {
+                Alone(self.0.cells()).settle(class);
+                false
+            }
+            relocation => relocation == Relocation::Moved,
+        }
     }
 
     /// The displaced count of a bucket.

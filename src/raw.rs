@@ -11,7 +11,7 @@ use crate::{
     claim::Claims,
     error::{BuildError, InsertError},
     hash::{Class, Geometry, Only},
-    kick::{Kick, kick},
+    kick::{self, Alone, NoPath},
     seq::{Sequences, Stripes},
     stats::{Counters, Event},
     table::Table,
@@ -23,6 +23,11 @@ use crate::{
 /// Measured on a core with 2 MiB of second-level cache: the two forms meet at about half load in a table of 1 MiB, at 75% in one of 4 MiB
 /// and at 85% in one of 16 MiB, and filters are mostly used near their capacity.
 const CACHED_BYTES: usize = 4 << 20;
+
+/// Whether a table of so many buckets counts as cached.
+pub(crate) const fn is_cached(buckets: usize) -> bool {
+    buckets <= CACHED_BYTES / size_of::<u64>()
+}
 
 #[derive(Debug)]
 pub(crate) struct RawFilter {
@@ -46,7 +51,7 @@ impl RawFilter {
             sequences: Sequences::new(stripes)?,
             claims: Claims::new(stripes)?,
             counters: Counters::for_buckets(buckets)?,
-            cached: buckets <= CACHED_BYTES / size_of::<u64>(),
+            cached: is_cached(buckets),
         })
     }
 
@@ -79,40 +84,19 @@ impl RawFilter {
     pub(crate) fn insert(&self, class: Class) -> Result<(), InsertError> {
         let cells = self.cells();
         if !cells.place(cells.home(class), Slot::at_home(class.fingerprint)) {
-            self.insert_away_or_kick(&cells.candidates(class))?;
+            self.place_or_kick(&cells.candidates(class))?;
         }
         self.counters.add(Event::Inserted);
         Ok(())
     }
 
     #[inline(never)]
-    fn insert_away_or_kick(&self, class: &Candidates) -> Result<(), InsertError> {
-        let cells = &self.cells();
-        let fingerprint = class.class.fingerprint;
-        loop {
-            // Look before counting: a count that reaches its maximum never comes down again.
-            if !class.is_single() && !cells.layout.is_full(cells.word(class.away).peek()) {
-                if cfg!(koel_mutation = "insert_count_after_copy") {
-                    if cells.place(class.away, Slot::away(fingerprint)) {
-                        cells.count_up(class.home, |_| true);
-                        return Ok(());
-                    }
-                } else if cells.count_up(class.home, |word| cells.layout.is_full(word)) {
-                    if cells.place(class.away, Slot::away(fingerprint)) {
-                        return Ok(());
-                    }
-                    if !cfg!(koel_mutation = "keep_undone_count") {
-                        cells.count_down(class.home);
-                    }
-                }
-            } else if kick(cells, class, &self.counters) == Kick::NoPath {
-                self.counters.add(Event::Refused);
-                return Err(if cells.is_filled_by(class) { InsertError::TooManyCopies } else { InsertError::Full });
-            }
-            if cells.place(class.home, Slot::at_home(fingerprint)) {
-                return Ok(());
-            }
-        }
+    fn place_or_kick(&self, class: &Candidates) -> Result<(), InsertError> {
+        let cells = self.cells();
+        kick::place_or_kick(&cells, class, &Alone(cells), &self.counters).map_err(|NoPath| {
+            self.counters.add(Event::Refused);
+            if cells.is_filled_by(class) { InsertError::TooManyCopies } else { InsertError::Full }
+        })
     }
 
     pub(crate) fn insert_if_absent(&self, class: Class) -> Result<bool, InsertError> {

@@ -2,6 +2,11 @@
 
 use core::fmt;
 
+use crate::{
+    stats::{Counters, Event},
+    word::{self, Layout},
+};
+
 /// A summary of a filter, from [`CuckooFilter::stats`](crate::CuckooFilter::stats). Prints itself on one line.
 ///
 /// ```
@@ -28,6 +33,30 @@ pub struct Stats {
     pub retries: u64,
     /// Inserts that were refused.
     pub failures: u64,
+}
+
+impl Stats {
+    /// Counts what these words hold.
+    pub(crate) fn new(layout: Layout, slots: usize, counters: &Counters, words: impl Iterator<Item = u64>) -> Self {
+        let (mut taken, mut displaced, mut saturated) = (0_usize, 0_usize, 0_u64);
+        for word in words {
+            taken += layout.taken_count(word);
+            displaced += layout.displaced_slots(word);
+            saturated += u64::from(word::displaced_count(word) == word::SATURATED);
+        }
+        let sum = |event| counters.sum(event) as u64;
+        let keys = counters.keys();
+        Self {
+            keys: keys as u64,
+            load_factor: keys as f64 / slots as f64,
+            displaced_share: if taken == 0 { 0.0 } else { displaced as f64 / taken as f64 },
+            saturated_buckets: saturated,
+            relocations: sum(Event::Relocated),
+            searches: sum(Event::Searched),
+            retries: sum(Event::Retried),
+            failures: sum(Event::Refused),
+        }
+    }
 }
 
 impl fmt::Display for Stats {

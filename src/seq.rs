@@ -29,6 +29,14 @@ impl Stripes {
         Self { mask: if wanted < 2 { 0 } else { (1 << wanted.ilog2()) - 1 } }
     }
 
+    /// For a filter that grows from so many buckets on: as many as a large one has, since it may become one.
+    #[cfg(feature = "growth")]
+    pub(crate) const fn for_growth(base: usize) -> Self {
+        // Fewer only in models, whose filters are tiny.
+        let wanted = if base < MAX_STRIPES { base } else { MAX_STRIPES };
+        Self { mask: (1 << wanted.ilog2()) - 1 }
+    }
+
     pub(crate) const fn len(self) -> usize {
         self.mask + 1
     }

@@ -13,9 +13,12 @@
 pub(crate) use core::sync::atomic::Ordering;
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 #[cfg(not(loom))]
-pub(crate) use {core::sync::atomic::AtomicBool, portable_atomic::AtomicU64};
+pub(crate) use {
+    core::sync::atomic::{AtomicBool, AtomicUsize},
+    portable_atomic::AtomicU64,
+};
 
 /// Lets other threads run, longer each time.
 pub(crate) fn snooze(backoff: &crossbeam_utils::Backoff) {

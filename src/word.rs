@@ -5,8 +5,8 @@
 //! displaced count   L slots of 60/L bits each, L in {2,3,4,5,6}
 //! ```
 //!
-//! A slot is `fingerprint << 1 | displaced`; the fingerprint is never 0, so an all-zero slot is empty and the slot
-//! value 1 never occurs. The displaced count of a bucket says how many fingerprints whose home it is sit in their
+//! A slot is `fingerprint << 1 | displaced`; the fingerprint is never 0, so an all-zero slot is empty, and the slot value 1 means
+//! *sealed*: a slot of a table that a growing filter has left, into which nothing is ever put again. The displaced count of a bucket says how many fingerprints whose home it is sit in their
 //! away bucket; at [`SATURATED`] it stays for ever, since by then its true value is unknown.
 //!
 //! All layouts run through the same code with run-time masks. Slots are compared all at once inside the word (SWAR):
@@ -18,6 +18,11 @@
 const SLOT_BITS: u32 = 60;
 /// One in the place of the displaced count.
 const COUNT_ONE: u64 = 1 << SLOT_BITS;
+/// The place of the displaced count.
+#[cfg(feature = "growth")]
+const COUNT_MASK: u64 = 0xf << SLOT_BITS;
+/// The content of a sealed slot.
+const SEALED: u32 = 1;
 /// A displaced count that has stopped counting.
 pub(crate) const SATURATED: u64 = 15;
 
@@ -134,6 +139,60 @@ impl Layout {
         }
     }
 
+    /// Whether some slot of `word` is sealed.
+    #[inline(always)]
+    pub(crate) const fn has_sealed(self, word: u64) -> bool {
+        self.zeros(word ^ self.ones) != 0
+    }
+
+    /// `word` with its empty slots sealed.
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    pub(crate) const fn sealed_empties(self, word: u64) -> u64 {
+        word | self.zeros_exact(word) >> (self.width - 1)
+    }
+
+    /// `word` with the lowest slot that equals the pattern sealed, `None` if there is none.
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    pub(crate) const fn sealed(self, word: u64, pattern: Pattern) -> Option<u64> {
+        match self.matches(word, pattern) {
+            0 => None,
+            marks => {
+                let lane = self.lane(marks);
+                Some(word & !(self.lane_mask() << lane) | 1 << lane)
+            }
+        }
+    }
+
+    /// `word` with all its slots sealed, and its displaced count as it was.
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    pub(crate) const fn sealed_all(self, word: u64) -> u64 {
+        self.ones | word & COUNT_MASK
+    }
+
+    /// Whether all slots of `word` are sealed.
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    pub(crate) const fn is_sealed(self, word: u64) -> bool {
+        word & !COUNT_MASK == self.ones
+    }
+
+    /// Whether all slots of `word` are empty.
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    pub(crate) const fn is_empty(self, word: u64) -> bool {
+        word & !COUNT_MASK == 0
+    }
+
+    /// `word`, whose lowest `len` slots are taken, with `slot` in the next one.
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    pub(crate) const fn pushed(self, word: u64, len: u32, slot: Slot) -> u64 {
+        word | (slot.0 as u64) << (len * self.width)
+    }
+
     /// Shift of the slot that holds the lowest mark.
     #[inline(always)]
     const fn lane(self, marks: u64) -> u32 {
@@ -145,22 +204,22 @@ impl Layout {
         (1 << self.width) - 1
     }
 
-    /// The slots of `word` that are taken, lowest first.
+    /// The slots of `word` that hold a fingerprint, lowest first.
     #[inline]
     pub(crate) fn taken(self, word: u64) -> impl Iterator<Item = Slot> {
         (0..self.slots() as u32)
             .map(move |lane| Slot((word >> (lane * self.width) & self.lane_mask()) as u32))
-            .filter(|slot| slot.0 != 0)
+            .filter(|slot| slot.0 > SEALED)
     }
 
-    /// How many slots of `word` are taken.
+    /// How many slots of `word` hold a fingerprint.
     pub(crate) const fn taken_count(self, word: u64) -> usize {
-        self.slots() - self.zeros_exact(word).count_ones() as usize
+        self.slots() - self.zeros_exact(word & !self.ones).count_ones() as usize
     }
 
     /// How many slots of `word` hold a displaced fingerprint.
     pub(crate) const fn displaced_slots(self, word: u64) -> usize {
-        (word & self.ones).count_ones() as usize
+        (word & self.ones).count_ones() as usize - self.zeros_exact(word ^ self.ones).count_ones() as usize
     }
 }
 

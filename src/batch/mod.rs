@@ -25,6 +25,8 @@ mod swar;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 mod x86_64;
 
+use alloc::vec::Vec;
+
 use crate::{
     cells::Cells,
     hash::{Class, Generation, REMIX, SPREAD_LINEAR, SPREAD_SQUARE},
@@ -34,6 +36,9 @@ use crate::{
 
 /// Keys of a group in a table in memory: enough look-ups under way to keep the memory busy, few enough to stay in first-level cache.
 pub(crate) const GROUP: usize = 64;
+
+/// Keys that are hashed or answered on the stack at a time.
+pub(crate) const CHUNK: usize = 16 * GROUP;
 
 /// What a batch runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +105,24 @@ pub(crate) fn contains_with<G: Generation>(
         #[allow(unreachable_patterns, reason = "which are left depends on the target")]
         Backend::Neon | Backend::Avx2 | Backend::Avx512 => unreachable!("{backend:?} is not available"),
     }
+}
+
+/// Puts the indices of those hashes that `contains` finds at the end of `selected`.
+#[track_caller]
+pub(crate) fn select(hashes: &[u64], selected: &mut Vec<u32>, contains: impl Fn(&[u64], &mut [bool])) {
+    assert!(hashes.len() as u64 <= 1 << 32, "the indices of {} hashes do not fit 32 bits", hashes.len());
+    let mut found = [false; CHUNK];
+    for (chunk, hashes) in hashes.chunks(CHUNK).enumerate() {
+        let found = &mut found[..hashes.len()];
+        contains(hashes, found);
+        let first = chunk * CHUNK;
+        selected.extend((first..).zip(found).filter(|(_, found)| **found).map(|(index, _)| index as u32));
+    }
+}
+
+#[track_caller]
+pub(crate) fn check_lengths(keys: usize, answers: usize) {
+    assert!(keys == answers, "{keys} keys, but room for {answers} answers");
 }
 
 /// Lanes of 64 bits, worked on together.

@@ -18,15 +18,73 @@ use crate::{
     cells::{Candidates, Cells},
     hash::{Class, Generation},
     stats::{Counters, Event},
+    word::Slot,
 };
 
-/// How an attempt to make room ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kick {
-    /// One of the two buckets has, or just had, a free slot: try again.
-    Room,
-    /// No path within the bounds of the search.
-    NoPath,
+/// What the filter has to say about one of its tables.
+pub(crate) trait Surroundings {
+    /// Makes a bucket ready for being put into; `false` if it cannot be used now.
+    fn is_ready(&self, bucket: usize) -> bool;
+    /// Takes one copy of the class, for which the sequence was advanced, from wherever it is.
+    fn settle(&self, class: Class);
+}
+
+/// A filter of this one table.
+pub(crate) struct Alone<'a>(pub(crate) Cells<'a>);
+
+impl Surroundings for Alone<'_> {
+    #[inline(always)]
+    fn is_ready(&self, _bucket: usize) -> bool {
+        true
+    }
+
+    fn settle(&self, class: Class) {
+        self.0.take(&self.0.candidates(class));
+    }
+}
+
+/// No path within the bounds of the search: the table counts as full.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoPath;
+
+/// Puts a copy of the class into its away bucket or, after relocations, into either; its home bucket was just seen full.
+///
+/// `NoPath` also if this table is being left for a larger one: nothing displaced is put into it any more whose home is sealed.
+#[inline(never)]
+pub(crate) fn place_or_kick<G: Generation>(
+    cells: &Cells<G>,
+    class: &Candidates,
+    around: &impl Surroundings,
+    counters: &Counters,
+) -> Result<(), NoPath> {
+    let Class { fingerprint, .. } = class.class;
+    loop {
+        // Look before counting: a count that reaches its maximum never comes down again.
+        let away = !class.is_single() && around.is_ready(class.away);
+        if away && !cells.layout.is_full(cells.word(class.away).peek()) {
+            if cfg!(koel_mutation = "insert_count_after_copy") {
+                if cells.place(class.away, Slot::away(fingerprint)) {
+                    cells.count_up(class.home, |_| true);
+                    return Ok(());
+                }
+            } else if cells.count_up(class.home, |word| cells.layout.is_full(word) && !cells.layout.has_sealed(word)) {
+                if cells.place(class.away, Slot::away(fingerprint)) {
+                    return Ok(());
+                }
+                if !cfg!(koel_mutation = "keep_undone_count") {
+                    cells.count_down(class.home);
+                }
+            }
+        } else {
+            kick(cells, class, around, counters)?;
+        }
+        if around.is_ready(class.home) && cells.place(class.home, Slot::at_home(fingerprint)) {
+            return Ok(());
+        }
+        if cells.layout.has_sealed(cells.word(class.home).peek()) {
+            return Err(NoPath);
+        }
+    }
 }
 
 /// Buckets that a first search looks at: enough for nearly all, and little stack to prepare.
@@ -35,15 +93,17 @@ const FEW: usize = 64;
 /// the first failure by about 0.001.
 const MANY: usize = 512;
 
-/// Tries to free a slot in one of the candidate buckets.
-#[cold]
+/// Tries to free a slot in one of the candidate buckets. If there is a path there is, or just was, a free slot: try again.
 #[inline(never)]
-pub(crate) fn kick<G: Generation>(cells: &Cells<G>, class: &Candidates, counters: &Counters) -> Kick {
+fn kick<G: Generation>(
+    cells: &Cells<G>,
+    class: &Candidates,
+    around: &impl Surroundings,
+    counters: &Counters,
+) -> Result<(), NoPath> {
     counters.add(Event::Searched);
-    match kick_within::<FEW, G>(cells, class, counters) {
-        Kick::NoPath => kick_within::<MANY, G>(cells, class, counters),
-        Kick::Room => Kick::Room,
-    }
+    kick_within::<FEW, G>(cells, class, around, counters)
+        .or_else(|NoPath| kick_within::<MANY, G>(cells, class, around, counters))
 }
 
 /// Asks for the words that a search for this class would look at after the two full ones, long before it does: nearly all paths end there.
@@ -61,17 +121,26 @@ pub(crate) fn look_ahead<G: Generation>(cells: &Cells<G>, class: Class) {
 }
 
 #[inline(never)]
-fn kick_within<const NODES: usize, G: Generation>(cells: &Cells<G>, class: &Candidates, counters: &Counters) -> Kick {
-    let search = Search::<NODES>::run(cells, class.home, class.away);
-    let Some(path) = search.path() else { return Kick::NoPath };
-    for hop in path {
-        match relocate(cells, hop) {
-            Relocation::Moved => counters.add(Event::Relocated),
-            Relocation::Stale => {
-                counters.add(Event::Retried);
-                break;
-            }
+fn kick_within<const NODES: usize, G: Generation>(
+    cells: &Cells<G>,
+    class: &Candidates,
+    around: &impl Surroundings,
+    counters: &Counters,
+) -> Result<(), NoPath> {
+    let search = Search::<NODES>::run(cells, around, class.home, class.away);
+    for hop in search.path().ok_or(NoPath)? {
+        let relocation = relocate(cells, hop);
+        if let Relocation::Moved = relocation {
+            counters.add(Event::Relocated);
+            continue;
         }
+        if let Relocation::Owing(class) = relocation
+            && !cfg!(koel_mutation = "keep_extra_copy")
+        {
+            around.settle(class);
+        }
+        counters.add(Event::Retried);
+        break;
     }
-    Kick::Room
+    Ok(())
 }

@@ -15,7 +15,7 @@
 //! 4. lower the home's displaced count.
 //!
 //! If the copy to be cleared is gone, someone took it. The class then has one copy more than it should, and this thread owes one take,
-//! for which it has already advanced the sequence: it takes any copy of the class. Only more removals than inserts can have taken that
+//! for which it has already advanced the sequence: it takes any copy of the class ([`Relocation::Owing`]). Only more removals than inserts can have taken that
 //! copy too; then nothing is owed any more.
 
 use crate::{
@@ -38,6 +38,8 @@ pub(crate) enum Relocation {
     Moved,
     /// The words are not as they were when the path was found.
     Stale,
+    /// The same, and there is one copy of this class too many: the caller has to take one. The sequence was advanced for it.
+    Owing(Class),
 }
 
 pub(crate) fn relocate<G: Generation>(cells: &Cells<G>, hop: Hop) -> Relocation {
@@ -86,8 +88,5 @@ pub(crate) fn relocate<G: Generation>(cells: &Cells<G>, hop: Hop) -> Relocation 
         cells.count_down(class.home);
         return Relocation::Moved;
     }
-    if !cfg!(koel_mutation = "keep_extra_copy") {
-        cells.take(&class);
-    }
-    Relocation::Stale
+    Relocation::Owing(class.class)
 }

@@ -7,7 +7,7 @@
 
 use core::ops::Range;
 
-use super::relocate::Hop;
+use super::{Surroundings, relocate::Hop};
 use crate::{cells::Cells, hash::Generation, word::Slot};
 
 /// The parent of a root.
@@ -31,29 +31,35 @@ pub(super) struct Search<const NODES: usize> {
 
 impl<const NODES: usize> Search<NODES> {
     /// Searches from the candidate buckets of a class, which may be one and the same.
-    pub(super) fn run<G: Generation>(cells: &Cells<G>, home: usize, away: usize) -> Self {
+    pub(super) fn run<G: Generation>(cells: &Cells<G>, around: &impl Surroundings, home: usize, away: usize) -> Self {
         let root = |bucket: usize| Node { bucket: bucket as u32, slot: Slot::at_home(0), parent: NONE };
         let mut search = Self { nodes: [root(home); NODES], end: None };
         search.nodes[1] = root(away);
         // The nodes of one depth.
         let mut level = 0..if home == away { 1 } else { 2 };
         while !level.is_empty() {
-            let full = |node: &Node| cells.layout.is_full(cells.word(node.bucket as usize).peek());
-            if let Some(free) = search.nodes[level.clone()].iter().position(|node| !full(node)) {
+            let usable = |node: &Node| {
+                let bucket = node.bucket as usize;
+                around.is_ready(bucket) && !cells.layout.is_full(cells.word(bucket).peek())
+            };
+            if let Some(free) = search.nodes[level.clone()].iter().position(usable) {
                 search.end = Some((level.start + free) as u16);
                 break;
             }
-            level = level.end..search.expand(cells, level);
+            level = level.end..search.expand(cells, around, level);
         }
         search
     }
 
     /// Adds the buckets that the fingerprints of this level could move to; how many nodes there are then.
-    fn expand<G: Generation>(&mut self, cells: &Cells<G>, level: Range<usize>) -> usize {
+    fn expand<G: Generation>(&mut self, cells: &Cells<G>, around: &impl Surroundings, level: Range<usize>) -> usize {
         let mut len = level.end;
         for parent in level {
             let node = self.nodes[parent];
             let bucket = node.bucket as usize;
+            if !around.is_ready(bucket) {
+                continue;
+            }
             let came_from = if node.parent == NONE { node.bucket } else { self.nodes[node.parent as usize].bucket };
             for slot in cells.layout.taken(cells.word(bucket).peek()) {
                 let other = cells.other(bucket, slot.fingerprint());

@@ -1,0 +1,201 @@
+//! Draining: moving the fingerprints of the older table into the newer one, which is a relocation whose target is the next generation.
+//!
+//! # Protocol, for one old bucket
+//!
+//! 1. Seal its empty slots.
+//! 2. For each copy in it: place one in the new table (a displaced one after raising the new home's count), advance the sequence, replace the
+//!    old slot by *sealed*, and if it was displaced lower the old home's count.
+//! 3. Until all slots are sealed: removers may have emptied some.
+//!
+//! Sealed slots stay so: whoever was stopped in the middle of anything, for however many growths, finds nowhere to put an old copy. Several
+//! threads may drain one bucket; each copy that one of them placed but did not seal is one too many, and it takes one.
+//!
+//! Where both new buckets are still empty, step 2 is done for the whole word at once.
+
+use crossbeam_epoch::Guard;
+use crossbeam_utils::Backoff;
+
+use super::{Growing, Old, State, View};
+use crate::{
+    hash::{Class, Generation as _},
+    sync,
+    word::Slot,
+};
+
+impl Growing {
+    /// Drains a chunk, as a small contribution of an operation that has something else to do.
+    pub(super) fn help(&self, view: &View<'_>, guard: &Guard) {
+        if let Some(old) = &view.old {
+            match old.generation.next_chunk() {
+                Some(chunk) => self.drain_chunk(view, old, chunk, guard),
+                None => 0,
+            };
+            self.retire(view, guard);
+        }
+    }
+
+    /// Drains about so many buckets, and says how many; 0 if there is nothing to drain.
+    pub(crate) fn drain(&self, max_buckets: usize, guard: &Guard) -> usize {
+        let mut drained = 0;
+        while drained < max_buckets {
+            let view = self.view(guard);
+            let Some(old) = &view.old else { break };
+            let Some(chunk) = old.generation.next_chunk() else { break };
+            let buckets = self.drain_chunk(&view, old, chunk, guard);
+            if buckets == 0 {
+                break;
+            }
+            drained += buckets;
+            self.retire(&view, guard);
+        }
+        drained
+    }
+
+    /// Drains until there is but one table.
+    pub(crate) fn finish_draining(&self, guard: &Guard) {
+        let backoff = Backoff::new();
+        while self.is_draining(guard) {
+            if self.drain(usize::MAX, guard) == 0 {
+                // What is left is being drained by other threads.
+                self.retire(&self.view(guard), guard);
+                sync::snooze(&backoff);
+            }
+        }
+    }
+
+    /// Drops the older table if it is drained.
+    fn retire(&self, view: &View<'_>, guard: &Guard) {
+        if view.old.is_some_and(|old| old.generation.is_drained()) {
+            let current = view.state.get().current.clone();
+            // `false`: another thread was faster.
+            self.state.replace(view.state, State { current, draining: None }, guard);
+        }
+    }
+
+    /// Drains the buckets of a chunk; how many, 0 if some could not be drained now.
+    fn drain_chunk(&self, view: &View<'_>, old: &Old<'_>, chunk: usize, guard: &Guard) -> usize {
+        let buckets = old.generation.chunk(chunk);
+        let len = buckets.len();
+        let mut sealed = true;
+        for bucket in buckets {
+            sealed &= self.drain_bucket(view, old, bucket, guard);
+        }
+        if !sealed {
+            return 0;
+        }
+        old.generation.set_sealed(chunk);
+        len
+    }
+
+    /// Drains one bucket. `false` if that is not possible now: the new buckets have no room, because another thread has placed a copy there
+    /// that it has not sealed here yet.
+    pub(super) fn drain_bucket(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, guard: &Guard) -> bool {
+        let layout = &self.plan.layout;
+        let cells = &old.cells;
+        loop {
+            cells.update(bucket, |word| {
+                let sealed = layout.sealed_empties(word);
+                (sealed != word).then_some(sealed)
+            });
+            let word = cells.word(bucket).peek();
+            if layout.is_sealed(word) {
+                return true;
+            }
+            if self.drain_word(view, old, bucket, word, guard) {
+                continue;
+            }
+            for slot in layout.taken(word) {
+                if !self.drain_slot(view, old, bucket, slot, guard) {
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// The class of a slot in a bucket of the older table.
+    fn class_of(&self, old: &Old<'_>, bucket: usize, slot: Slot) -> Class {
+        let base = old.cells.generation.base(bucket);
+        let fingerprint = slot.fingerprint();
+        let home = if slot.is_displaced() { self.geometry.other(base, fingerprint) } else { base };
+        Class { home, fingerprint }
+    }
+
+    /// Moves one copy. `false` if there is no room for it.
+    fn drain_slot(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, slot: Slot, guard: &Guard) -> bool {
+        let class = self.class_of(old, bucket, slot);
+        let home = view.new.home(class);
+        let to = if slot.is_displaced() { view.new.away(class) } else { home };
+        if slot.is_displaced() {
+            view.new.count_up(home, |_| true);
+        }
+        if !view.new.place(to, slot) {
+            if slot.is_displaced() {
+                view.new.count_down(home);
+            }
+            let pattern = self.plan.layout.pattern(slot);
+            return !self.plan.layout.contains(old.cells.word(bucket).load(), pattern);
+        }
+        self.sequences.advance(class.home);
+        self.seal(old, bucket, slot, class, guard);
+        true
+    }
+
+    /// Seals a copy in the older table of which there is one in the newer table now; the sequence was advanced.
+    fn seal(&self, old: &Old<'_>, bucket: usize, slot: Slot, class: Class, guard: &Guard) {
+        if !old.cells.seal(bucket, slot) {
+            // Someone took it: there is one copy too many.
+            if !cfg!(koel_mutation = "keep_extra_copy") {
+                self.take(class, guard);
+            }
+        } else if slot.is_displaced() {
+            old.cells.count_down(old.cells.home(class));
+        }
+    }
+
+    /// Moves the copies of a bucket, whose word is this one, all at once; `false` if that does not work, then some may have been moved.
+    fn drain_word(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, word: u64, guard: &Guard) -> bool {
+        let layout = &self.plan.layout;
+        let targets = [2 * bucket, 2 * bucket + 1];
+        let before = targets.map(|to| view.new.word(to).peek());
+        if !before.iter().all(|word| layout.is_empty(*word)) {
+            return false;
+        }
+        let base = old.cells.generation.base(bucket);
+        let (mut after, mut len) = ([0_u64; 2], [0_u32; 2]);
+        for slot in layout.taken(word) {
+            let half = view.new.generation.bucket(base, slot.fingerprint()) & 1;
+            after[half] = layout.pushed(after[half], len[half], slot);
+            len[half] += 1;
+        }
+        let displaced = || layout.taken(word).filter(|slot| slot.is_displaced());
+        for slot in displaced() {
+            view.new.count_up(view.new.home(self.class_of(old, bucket, slot)), |_| true);
+        }
+        // The counts of these words may change between the look at them and here, which is why they are looked at again.
+        let place = |half: usize| {
+            len[half] == 0 || view.new.update(targets[half], |word| layout.is_empty(word).then_some(word | after[half]))
+        };
+        let placed = [place(0), place(1)];
+        if layout.displaced_slots(word) < layout.taken_count(word) {
+            self.sequences.advance(base);
+        }
+        displaced().for_each(|slot| self.sequences.advance(self.class_of(old, bucket, slot).home));
+        let whole = placed == [true; 2];
+        if whole && old.cells.word(bucket).compare_exchange(word, layout.sealed_all(word)).is_ok() {
+            for slot in displaced() {
+                old.cells.count_down(old.cells.home(self.class_of(old, bucket, slot)));
+            }
+            return true;
+        }
+        // Those that were placed are each sealed or taken back; those that were not are not counted either.
+        for slot in layout.taken(word) {
+            let class = self.class_of(old, bucket, slot);
+            if placed[view.new.generation.bucket(base, slot.fingerprint()) & 1] {
+                self.seal(old, bucket, slot, class, guard);
+            } else if slot.is_displaced() {
+                view.new.count_down(view.new.home(class));
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,477 @@
+//! A filter that doubles: the operations of [`crate::raw`] on one table, or on two while the older one is being drained. Section "Growth" of
+//! `docs/design.md` has the arguments.
+//!
+//! # Protocol
+//!
+//! - Classes are those of the base buckets, in every generation. The sequence counters, the claims and the event counters belong to the filter;
+//!   a table and its progress in draining are a [`Generation`].
+//! - A growth publishes `{double, current}`. Then every fingerprint of the older table is copied to the newer one, and its old slot *sealed*
+//!   ([`drain`]). When all slots are sealed the older table is retired.
+//! - Every operation loads the state, visits the older table first, then the newer one. "Not there" and "no room" are believed only if the state is
+//!   still the same afterwards.
+//! - While draining, an insert first drains its own two old buckets, and a kick the old bucket behind each bucket that it uses: so the fingerprints
+//!   of an old bucket find room in the two new ones.
+//! - A thread that finds a copy gone which it wanted to seal or clear takes any other of that class, loading the state again in every round.
+
+mod drain;
+mod shrink;
+#[allow(unsafe_code, reason = "the pointer to the tables")]
+mod state;
+
+use alloc::sync::Arc;
+use core::convert::Infallible;
+
+use crossbeam_epoch::Guard;
+use crossbeam_utils::Backoff;
+
+use crate::{
+    batch,
+    cells::Cells,
+    claim::Claims,
+    error::{BuildError, InsertError, InsertHashesError},
+    hash::{Class, Doubled, Geometry},
+    kick::{self, Surroundings},
+    memory::AllocError,
+    seq::{Sequences, Stripes},
+    sizing::GrowthPlan,
+    stats::{Counters, Event},
+    sync::{self, AtomicBool, Ordering},
+    word::{self, Slot},
+};
+use state::{Generation, State, StateCell, StateRef};
+
+#[derive(Debug)]
+pub(crate) struct Growing {
+    pub(crate) plan: GrowthPlan,
+    geometry: Geometry,
+    sequences: Sequences,
+    claims: Claims,
+    pub(crate) counters: Counters,
+    state: StateCell,
+    /// Set while one thread allocates the next table: so that there are never more than two.
+    growing: AtomicBool,
+    huge_pages: bool,
+}
+
+/// The tables as one thread sees them, and how to work on each.
+#[derive(Clone, Copy)]
+struct View<'g> {
+    state: StateRef<'g>,
+    current: &'g Generation,
+    new: Cells<'g, Doubled>,
+    old: Option<Old<'g>>,
+}
+
+/// The table that is being drained.
+#[derive(Clone, Copy)]
+struct Old<'g> {
+    generation: &'g Generation,
+    cells: Cells<'g, Doubled>,
+}
+
+impl Old<'_> {
+    /// Whether both buckets of the class are known to be sealed: then this table has no copy of it, for ever.
+    #[inline]
+    fn has_lost(&self, class: Class) -> bool {
+        self.generation.is_sealed(self.cells.home(class)) && self.generation.is_sealed(self.cells.away(class))
+    }
+}
+
+impl Growing {
+    pub(crate) fn new(plan: GrowthPlan, seed: u64, huge_pages: bool) -> Result<Self, BuildError> {
+        let stripes = Stripes::for_growth(plan.base);
+        let current = Arc::new(Generation::new(plan.base, plan.layout, 0, huge_pages)?);
+        Ok(Self {
+            plan,
+            geometry: Geometry::new(plan.base, plan.layout, seed),
+            sequences: Sequences::new(stripes)?,
+            claims: Claims::new(stripes)?,
+            counters: Counters::for_buckets(plan.base << plan.doublings)?,
+            state: StateCell::new(State { current, draining: None }),
+            growing: AtomicBool::new(false),
+            huge_pages,
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    #[inline(always)]
+    pub(crate) fn class(&self, hash: u64) -> Class {
+        self.geometry.class(hash)
+    }
+
+    #[inline(always)]
+    fn cells<'g>(&'g self, generation: &'g Generation) -> Cells<'g, Doubled> {
+        Cells {
+            table: &generation.table,
+            layout: &self.plan.layout,
+            geometry: &self.geometry,
+            sequences: &self.sequences,
+            generation: generation.place,
+        }
+    }
+
+    #[inline(always)]
+    fn view<'g>(&'g self, guard: &'g Guard) -> View<'g> {
+        let state = self.state.load(guard);
+        let current = &*state.get().current;
+        let old = state.get().draining.as_deref();
+        let old = old.map(|generation| Old { generation, cells: self.cells(generation) });
+        View { state, current, new: self.cells(current), old }
+    }
+
+    /// Whether what was not found in this view is nowhere.
+    #[inline(always)]
+    fn is_current(&self, view: &View<'_>, guard: &Guard) -> bool {
+        cfg!(koel_mutation = "grow_without_state_check") || self.state.is(view.state, guard)
+    }
+
+    #[inline]
+    pub(crate) fn contains(&self, class: Class, guard: &Guard) -> bool {
+        loop {
+            let view = self.view(guard);
+            let found = match &view.old {
+                None => view.contains_new(class),
+                Some(old) => self.contains_draining(&view, old, class),
+            };
+            if found || self.is_current(&view, guard) {
+                return found;
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn contains_draining(&self, view: &View<'_>, old: &Old<'_>, class: Class) -> bool {
+        if old.has_lost(class) {
+            return view.contains_new(class);
+        }
+        let layout = &self.plan.layout;
+        let older = old.cells.candidates(class);
+        let newer = view.new.candidates(class);
+        let mut new_home = 0;
+        if cfg!(koel_mutation = "new_before_old") {
+            new_home = view.new.word(newer.home).load();
+        }
+        let old_home = old.cells.word(older.home).load();
+        if !cfg!(koel_mutation = "new_before_old") {
+            new_home = view.new.word(newer.home).load();
+        }
+        if old.cells.has_at_home(old_home, &older) || view.new.has_at_home(new_home, &newer) {
+            return true;
+        }
+        // At the instant of the first load the old table had no copy of the class and nothing displaced of this home, and never has again; at the
+        // instant of the second neither had the new one.
+        if layout.is_sealed(old_home) && word::displaced_count(old_home) == 0 && word::displaced_count(new_home) == 0 {
+            return false;
+        }
+        loop {
+            let before = self.sequences.before(class.home);
+            if old.cells.shows(&older, old.cells.seen(&older)) || view.new.shows(&newer, view.new.seen(&newer)) {
+                return true;
+            }
+            if self.sequences.after(class.home) == before {
+                return false;
+            }
+        }
+    }
+
+    /// Copies of the class. One that is being moved may be counted twice.
+    pub(crate) fn count(&self, class: Class, guard: &Guard) -> usize {
+        loop {
+            let view = self.view(guard);
+            let before = self.sequences.before(class.home);
+            let copies = view.tables().map(|cells| {
+                let candidates = cells.candidates(class);
+                cells.copies(&candidates, cells.seen(&candidates))
+            });
+            let copies = copies.sum();
+            if self.sequences.after(class.home) == before && self.is_current(&view, guard) {
+                return copies;
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn insert(&self, class: Class, guard: &Guard) -> Result<(), InsertError> {
+        let view = self.view(guard);
+        // Without another table this is all that most inserts do. The table may have become the older one meanwhile: a slot that is not
+        // sealed yet is as good as ever.
+        if view.old.is_some() || !view.new.place(view.new.home(class), Slot::at_home(class.fingerprint)) {
+            self.insert_or_grow(class, guard)?;
+        }
+        self.counters.add(Event::Inserted);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn insert_or_grow(&self, class: Class, guard: &Guard) -> Result<(), InsertError> {
+        let backoff = Backoff::new();
+        loop {
+            let view = self.view(guard);
+            if view.old.is_some() {
+                self.help(&view, guard);
+            }
+            let around = Around { filter: self, view: &view, guard };
+            let candidates = view.new.candidates(class);
+            // Both, whether or not both are needed; and one of them is enough.
+            let home = around.is_ready(candidates.home);
+            let away = around.is_ready(candidates.away);
+            if home && view.new.place(candidates.home, Slot::at_home(class.fingerprint)) {
+                return Ok(());
+            }
+            if home | away && kick::place_or_kick(&view.new, &candidates, &around, &self.counters).is_ok() {
+                return Ok(());
+            }
+            let filled = view.new.is_filled_by(&candidates);
+            if !self.is_current(&view, guard) {
+                continue;
+            }
+            if view.old.is_some() {
+                // Room is behind buckets whose draining another thread has not finished.
+                sync::snooze(&backoff);
+                continue;
+            }
+            let refusal =
+                if filled { Some(InsertError::TooManyCopies) } else { self.grow(&view, guard, &backoff).err() };
+            if let Some(error) = refusal {
+                self.counters.add(Event::Refused);
+                return Err(error);
+            }
+        }
+    }
+
+    pub(crate) fn insert_if_absent(&self, class: Class, guard: &Guard) -> Result<bool, InsertError> {
+        let _claim = self.claims.claim(class.home);
+        if self.contains(class, guard) {
+            return Ok(false);
+        }
+        self.insert(class, guard).map(|()| true)
+    }
+
+    #[inline]
+    pub(crate) fn remove(&self, class: Class, guard: &Guard) -> bool {
+        let taken = self.take_from_new_home(class, guard).unwrap_or_else(|| {
+            self.sequences.advance(class.home);
+            self.take(class, guard)
+        });
+        if taken {
+            self.counters.add(Event::Removed);
+        }
+        taken
+    }
+
+    /// Takes an undisplaced copy by the current home word alone, if that decides. See [`Cells::take_from_home_alone`].
+    #[inline]
+    fn take_from_new_home(&self, class: Class, guard: &Guard) -> Option<bool> {
+        let view = self.view(guard);
+        if let Some(old) = &view.old {
+            // All copies are in the new table, and its home word knows of them, only if there is nothing in the old one.
+            let home = old.cells.word(old.cells.home(class)).load();
+            let empty = self.plan.layout.is_sealed(home) && word::displaced_count(home) == 0;
+            if !empty && !old.has_lost(class) {
+                return None;
+            }
+        }
+        let taken = view.new.take_from_home_alone(&view.new.candidates(class))?;
+        (taken || self.is_current(&view, guard)).then_some(taken)
+    }
+
+    /// Takes one copy of the class from wherever it is; `false` if a validated read finds none. The caller has advanced the sequence, once.
+    fn take(&self, class: Class, guard: &Guard) -> bool {
+        loop {
+            let view = self.view(guard);
+            let before = self.sequences.before(class.home);
+            if view.tables().any(|cells| cells.clear_any(&cells.candidates(class))) {
+                return true;
+            }
+            if self.sequences.after(class.home) == before && self.is_current(&view, guard) {
+                return false;
+            }
+        }
+    }
+
+    /// Publishes a table of twice the size, or waits for the thread that is about to. The view has but one table, which is full.
+    fn grow(&self, view: &View<'_>, guard: &Guard, backoff: &Backoff) -> Result<(), InsertError> {
+        let doublings = view.current.place.doublings();
+        let slots = view.current.buckets() * self.plan.layout.slots();
+        // Below half load it is keys of nearly equal hashes that fill a place of the table, and would fill it again after any growth.
+        if doublings == self.plan.doublings || self.counters.keys() < slots / 2 {
+            return Err(InsertError::Full);
+        }
+        self.double(view, guard, backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })
+    }
+
+    fn double(&self, view: &View<'_>, guard: &Guard, backoff: &Backoff) -> Result<(), AllocError> {
+        // Acquire: the state that the last grower published is visible. Pairs with the Release of `GrowingFlag`.
+        if self.growing.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            sync::snooze(backoff);
+            return Ok(());
+        }
+        let _flag = GrowingFlag(&self.growing);
+        if self.state.is(view.state, guard) {
+            let doublings = view.current.place.doublings() + 1;
+            let double = Generation::new(self.plan.base, self.plan.layout, doublings, self.huge_pages)?;
+            let draining = Some(Arc::clone(&view.state.get().current));
+            self.state.replace(view.state, State { current: Arc::new(double), draining }, guard);
+        }
+        Ok(())
+    }
+
+    /// Grows until the table has room for so many keys more.
+    pub(crate) fn reserve(&self, additional: usize, guard: &Guard) -> Result<(), InsertError> {
+        let backoff = Backoff::new();
+        let wanted = self.counters.keys().saturating_add(additional);
+        loop {
+            let view = self.view(guard);
+            let doublings = view.current.place.doublings();
+            if self.plan.capacity(doublings) >= wanted {
+                return Ok(());
+            }
+            if doublings == self.plan.doublings {
+                return Err(InsertError::Full);
+            }
+            if view.old.is_some() {
+                self.finish_draining(guard);
+            } else {
+                self.double(&view, guard, &backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })?;
+            }
+        }
+    }
+
+    /// [`contains`](Self::contains) for many hashes.
+    pub(crate) fn contains_hashes(&self, hashes: &[u64], found: &mut [bool], guard: &Guard) {
+        let view = self.view(guard);
+        if let Some(old) = &view.old {
+            // The words of the newer table are needed nearly always, those of the older one until they are known to be sealed.
+            let mut classes = [Class { home: 0, fingerprint: 1 }; batch::GROUP];
+            for (hashes, found) in hashes.chunks(batch::GROUP).zip(found.chunks_mut(batch::GROUP)) {
+                for (class, hash) in classes.iter_mut().zip(hashes) {
+                    *class = self.class(*hash);
+                    let home = old.cells.home(*class);
+                    if !old.generation.is_sealed(home) {
+                        old.cells.prefetch(home);
+                    }
+                    view.new.prefetch(view.new.home(*class));
+                }
+                for (class, found) in classes.iter().zip(found) {
+                    *found = self.contains(*class, guard);
+                }
+            }
+            return;
+        }
+        batch::contains(&view.new, view.current.cached, hashes, found);
+        if !self.is_current(&view, guard) {
+            // A few of these answers may be wrong, and growth is rare.
+            for (hash, found) in hashes.iter().zip(found) {
+                *found = *found || self.contains(self.class(*hash), guard);
+            }
+        }
+    }
+
+    /// [`insert`](Self::insert) for many hashes.
+    pub(crate) fn insert_hashes(&self, hashes: &[u64], guard: &Guard) -> Result<(), InsertHashesError> {
+        // The words of this view are only asked for: if the filter grows meanwhile they are the wrong ones, which costs time and nothing else.
+        let view = self.view(guard);
+        let full = |home| self.plan.layout.is_full(home);
+        let look_ahead = |class| {
+            if !view.current.cached {
+                kick::look_ahead(&view.new, class);
+            }
+        };
+        batch::staged(&view.new, hashes, full, look_ahead, |_, class| self.insert(class, guard))
+            .map_err(|(inserted, error)| InsertHashesError { inserted, error })
+    }
+
+    /// [`remove`](Self::remove) for many hashes.
+    pub(crate) fn remove_hashes(&self, hashes: &[u64], removed: &mut [bool], guard: &Guard) {
+        let view = self.view(guard);
+        let remove = |index: usize, class| {
+            removed[index] = self.remove(class, guard);
+            Ok::<(), Infallible>(())
+        };
+        let Ok(()) = batch::staged(&view.new, hashes, |home| word::displaced_count(home) != 0, |_| {}, remove)
+            .map_err(|(_, never): (usize, Infallible)| never);
+    }
+
+    pub(crate) fn doublings(&self, guard: &Guard) -> u32 {
+        self.view(guard).current.place.doublings()
+    }
+
+    pub(crate) fn buckets(&self, guard: &Guard) -> usize {
+        self.view(guard).current.buckets()
+    }
+
+    pub(crate) fn is_draining(&self, guard: &Guard) -> bool {
+        self.view(guard).old.is_some()
+    }
+
+    /// All words of all tables, the older one first, each read at a moment of its own.
+    pub(crate) fn words<'g>(&'g self, guard: &'g Guard) -> impl Iterator<Item = u64> + use<'g> {
+        self.view(guard).tables().flat_map(|cells| cells.words())
+    }
+
+    /// Bytes on the heap.
+    pub(crate) fn memory_bytes(&self, guard: &Guard) -> usize {
+        let view = self.view(guard);
+        let tables = view.current.memory_bytes() + view.old.map_or(0, |old| old.generation.memory_bytes());
+        tables + self.sequences.memory_bytes() + self.claims.memory_bytes() + self.counters.memory_bytes()
+    }
+
+    /// Empties the filter, in a table of the size it has.
+    pub(crate) fn clear(&mut self) {
+        let state = self.state.get_mut();
+        state.draining = None;
+        Arc::get_mut(&mut state.current).expect("nobody else has this table").clear();
+        self.counters.reset();
+    }
+}
+
+impl<'g> View<'g> {
+    /// The older table first.
+    fn tables(&self) -> impl Iterator<Item = Cells<'g, Doubled>> + use<'g> {
+        self.old.map(|old| old.cells).into_iter().chain([self.new])
+    }
+
+    #[inline(always)]
+    fn contains_new(&self, class: Class) -> bool {
+        if self.current.cached { self.new.contains_both(class) } else { self.new.contains_home_first(class) }
+    }
+}
+
+/// What a kick in the newer table has to know of the older one.
+struct Around<'a> {
+    filter: &'a Growing,
+    view: &'a View<'a>,
+    guard: &'a Guard,
+}
+
+impl Surroundings for Around<'_> {
+    /// Drains the old bucket behind this one.
+    #[inline]
+    fn is_ready(&self, bucket: usize) -> bool {
+        match &self.view.old {
+            Some(old) if !cfg!(koel_mutation = "place_before_drain") => {
+                old.generation.is_sealed(bucket >> 1)
+                    || self.filter.drain_bucket(self.view, old, bucket >> 1, self.guard)
+            }
+            _ => true,
+        }
+    }
+
+    fn settle(&self, class: Class) {
+        self.filter.take(class, self.guard);
+    }
+}
+
+/// Clears the flag of the thread that grows.
+struct GrowingFlag<'a>(&'a AtomicBool);
+
+impl Drop for GrowingFlag<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `double`.
+        self.0.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,198 @@
+//! Which tables a growing filter has: one pointer, replaced as a whole, and read under the protection of an epoch.
+//!
+//! All unsafe code of growth is here. A [`State`] is never changed after it was published. Whoever holds a [`Guard`] may go on using a state that
+//! has been replaced; it is dropped, and with it the table that only it still held, when every guard of that time is gone
+//! (Fraser, "Practical lock-freedom", 2004, as implemented by `crossbeam-epoch`).
+
+use alloc::{boxed::Box, sync::Arc};
+use core::fmt;
+
+use crossbeam_epoch::{Atomic, Guard, Owned, Shared};
+
+use crate::{
+    hash::Doubled,
+    memory::{AllocError, try_boxed},
+    raw::is_cached,
+    sync::{AtomicU64, AtomicUsize, Ordering},
+    table::Table,
+    word::Layout,
+};
+
+/// Buckets that are drained at a time, and that one bit of [`Generation::sealed`] stands for: four cache lines.
+pub(super) const CHUNK: usize = if cfg!(loom) { 1 } else { 32 };
+
+/// A table of a growing filter, with the progress of its draining.
+#[derive(Debug)]
+pub(super) struct Generation {
+    pub(super) table: Table,
+    pub(super) place: Doubled,
+    /// Whether the table counts as cached, see `raw::CACHED_BYTES`.
+    pub(super) cached: bool,
+    /// The next chunk to be drained: a hint, so that several threads drain different ones.
+    next: AtomicUsize,
+    /// One bit for each chunk all of whose buckets were seen sealed, which they then are for ever.
+    sealed: Box<[AtomicU64]>,
+    /// How many of those bits are set.
+    done: AtomicUsize,
+}
+
+impl Generation {
+    pub(super) fn new(base: usize, layout: Layout, doublings: u32, huge_pages: bool) -> Result<Self, AllocError> {
+        let buckets = base << doublings;
+        let chunks = buckets.div_ceil(CHUNK);
+        Ok(Self {
+            table: Table::new(buckets, huge_pages)?,
+            place: Doubled::new(layout, doublings),
+            cached: is_cached(buckets),
+            next: AtomicUsize::new(0),
+            sealed: try_boxed(chunks.div_ceil(64), || AtomicU64::new(0))?,
+            done: AtomicUsize::new(0),
+        })
+    }
+
+    pub(super) fn buckets(&self) -> usize {
+        self.table.words().len()
+    }
+
+    fn chunks(&self) -> usize {
+        self.buckets().div_ceil(CHUNK)
+    }
+
+    /// The buckets of a chunk.
+    pub(super) fn chunk(&self, chunk: usize) -> core::ops::Range<usize> {
+        chunk * CHUNK..self.buckets().min((chunk + 1) * CHUNK)
+    }
+
+    /// A chunk that is worth draining: first each once, then those that are still not known to be sealed.
+    pub(super) fn next_chunk(&self) -> Option<usize> {
+        // Relaxed: a hint, nothing is concluded from it.
+        if self.next.load(Ordering::Relaxed) < self.chunks() {
+            let chunk = self.next.fetch_add(1, Ordering::Relaxed);
+            if chunk < self.chunks() {
+                return Some(chunk);
+            }
+        }
+        self.sealed.iter().enumerate().find_map(|(index, bits)| {
+            let chunk = index * 64 + bits.load(Ordering::Acquire).trailing_ones() as usize;
+            (chunk < self.chunks() && chunk / 64 == index).then_some(chunk)
+        })
+    }
+
+    /// Whether this bucket is known to be sealed. If it is, all that was done before its last slot was sealed is visible.
+    #[inline]
+    pub(super) fn is_sealed(&self, bucket: usize) -> bool {
+        let chunk = bucket / CHUNK;
+        // Acquire: pairs with `set_sealed`.
+        self.sealed[chunk / 64].load(Ordering::Acquire) >> (chunk % 64) & 1 != 0
+    }
+
+    /// Notes that all buckets of this chunk were seen sealed.
+    pub(super) fn set_sealed(&self, chunk: usize) {
+        let bit = 1 << (chunk % 64);
+        // Release: whoever sees the bit sees the copies that were placed in the new table before. Acquire and Release on `done`: so does whoever
+        // sees that all are done.
+        if self.sealed[chunk / 64].fetch_or(bit, Ordering::AcqRel) & bit == 0 {
+            self.done.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Whether every bucket was seen sealed.
+    pub(super) fn is_drained(&self) -> bool {
+        // Acquire: pairs with `set_sealed`.
+        self.done.load(Ordering::Acquire) == self.chunks()
+    }
+
+    /// Makes it an empty table that is not being drained.
+    pub(super) fn clear(&mut self) {
+        self.table.reset();
+        self.next = AtomicUsize::new(0);
+        self.sealed.iter_mut().for_each(|bits| *bits = AtomicU64::new(0));
+        self.done = AtomicUsize::new(0);
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.table.memory_bytes() + size_of_val(&*self.sealed)
+    }
+}
+
+/// The tables at one time.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    pub(super) current: Arc<Generation>,
+    /// The table before, while its fingerprints are moved to the current one.
+    pub(super) draining: Option<Arc<Generation>>,
+}
+
+/// The pointer to the state.
+pub(super) struct StateCell(Atomic<State>);
+
+impl StateCell {
+    pub(super) fn new(state: State) -> Self {
+        Self(Atomic::new(state))
+    }
+
+    /// The state now. Valid as long as the guard.
+    #[inline(always)]
+    pub(super) fn load<'g>(&self, guard: &'g Guard) -> StateRef<'g> {
+        // Acquire: the tables that it points to are there, and whatever their creator saw. Pairs with `replace`.
+        StateRef(self.0.load(Ordering::Acquire, guard))
+    }
+
+    /// Whether the state is still this one.
+    #[inline(always)]
+    pub(super) fn is(&self, state: StateRef<'_>, guard: &Guard) -> bool {
+        // Relaxed would do for the order: the loads of words before this are Acquire, so it is not made earlier, and if one of them saw
+        // what a thread did that had seen a newer state, this load sees that or a newer one. (A state is not freed and its address reused
+        // while this guard lives.)
+        self.0.load(Ordering::Acquire, guard) == state.0
+    }
+
+    /// Replaces `old` by `new`; `false` if it is not the state any more.
+    pub(super) fn replace(&self, old: StateRef<'_>, new: State, guard: &Guard) -> bool {
+        // AcqRel: pairs with `load`.
+        let replaced =
+            self.0.compare_exchange(old.0, Owned::new(new), Ordering::AcqRel, Ordering::Acquire, guard).is_ok();
+        if replaced {
+            // SAFETY: the pointer was made by `Owned::new` (or `Atomic::new`) and this thread has just taken it out, so nobody who pins from now
+            // on can reach it, and nobody else retires it.
+            unsafe { guard.defer_destroy(old.0) };
+            // A table is large: let it go soon.
+            guard.flush();
+        }
+        replaced
+    }
+
+    /// The state, of a filter that nobody else uses.
+    pub(super) fn get_mut(&mut self) -> &mut State {
+        // SAFETY: `&mut self` is exclusive: no other thread loads, replaces or retires the pointer, which is never null, and no reference from
+        // `load` is alive, since those borrow a guard of a call that borrowed the filter.
+        unsafe { self.0.load(Ordering::Relaxed, crossbeam_epoch::unprotected()).as_raw().cast_mut().as_mut() }
+            .expect("never null")
+    }
+}
+
+impl Drop for StateCell {
+    fn drop(&mut self) {
+        // SAFETY: `&mut self` is exclusive, and the pointer owns its state.
+        drop(unsafe { core::mem::replace(&mut self.0, Atomic::null()).into_owned() });
+    }
+}
+
+impl fmt::Debug for StateCell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateCell").finish_non_exhaustive()
+    }
+}
+
+/// A state that was current at some moment since its guard was pinned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StateRef<'g>(Shared<'g, State>);
+
+impl<'g> StateRef<'g> {
+    #[inline(always)]
+    pub(super) fn get(self) -> &'g State {
+        // SAFETY: the pointer came from `StateCell`, never null, under a guard that lives as long as `'g`; it was reachable then, so it is
+        // destroyed only after that guard.
+        unsafe { self.0.deref() }
+    }
+}
