@@ -47,8 +47,8 @@ pub enum BuildError {
         max_capacity: usize,
         /// The rate asked for.
         rate: f64,
-        /// The lowest rate that can be had with these capacities.
-        lowest: f64,
+        /// The lowest rate that can be had with these capacities, `None` if none can.
+        lowest: Option<f64>,
         /// The smallest initial capacity that can be had with this maximum and rate.
         smallest_initial_capacity: usize,
     },
@@ -90,8 +90,12 @@ impl fmt::Display for BuildError {
                 write!(
                     f,
                     "no layout holds false-positive rate {rate:e} while growing from {initial_capacity} to {max_capacity} keys; \
-                     possible are a rate of {lowest:.2e} or an initial capacity of {smallest_initial_capacity}"
-                )
+                     possible is an initial capacity of {smallest_initial_capacity}"
+                )?;
+                match lowest {
+                    Some(lowest) => write!(f, ", or a rate of {lowest:.2e}"),
+                    None => Ok(()),
+                }
             }
             Self::Alloc { bytes } => write!(f, "could not allocate {bytes} bytes"),
         }

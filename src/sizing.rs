@@ -147,16 +147,15 @@ impl GrowthPlan {
             return Ok(plan);
         }
         let lowest = |initial| plans(initial).map(|plan| plan.keys_per_class(max_capacity)).reduce(f64::min);
-        let Some(lowest_rate) = lowest(initial) else {
-            let most = |layout: Layout| Self { layout, base: MAX_BUCKETS as usize, doublings: 0 }.capacity(0);
-            let largest = layouts().map(most).max().unwrap_or(0);
+        let most = |layout: Layout| Self { layout, base: MAX_BUCKETS as usize, doublings: 0 }.capacity(0);
+        let largest = layouts().map(most).max().unwrap_or(0);
+        let Some(lowest_at_once) = lowest(max_capacity) else {
             return Err(BuildError::CapacityTooLarge { capacity: max_capacity, largest });
         };
         // More than the maximum is never needed; if even that does not help it is the rate.
         let enough = |initial: usize| lowest(initial).is_some_and(|lowest| lowest <= keys_per_class);
         if !enough(max_capacity) {
-            let lowest = lowest(max_capacity).unwrap_or(lowest_rate);
-            return Err(BuildError::RateTooLow { rate, lowest, slots_per_bucket: None });
+            return Err(BuildError::RateTooLow { rate, lowest: lowest_at_once, slots_per_bucket: None });
         }
         // Not every step up helps, since the number of doublings changes in between; what is found does.
         let (mut too_few, mut smallest) = (initial, max_capacity);
@@ -168,7 +167,7 @@ impl GrowthPlan {
             initial_capacity: initial,
             max_capacity,
             rate,
-            lowest: lowest_rate,
+            lowest: lowest(initial),
             smallest_initial_capacity: smallest,
         })
     }

@@ -125,11 +125,14 @@ fn bad_settings_are_errors() {
     assert!(matches!(build(0, 1 << 40, 0.01), Err(BuildError::CapacityTooLarge { .. })));
     assert!(matches!(build(0, 1_000_000, 1e-20), Err(BuildError::RateTooLow { .. })));
     assert!(GrowableCuckooFilter::<u64>::builder().initial_capacity(usize::MAX).build().is_err());
-    for (initial, max, rate) in [(0, 1_000_000_000, 1e-5), (1_000, 1 << 32, 0.001), (1_000_000, 1 << 33, 1e-6)] {
+    for (initial, max, rate) in [(0, 1_000_000_000, 1e-5), (1_000, 1 << 32, 0.001), (1_000_000, 6_000_000_000, 1e-7)] {
         let error = build(initial, max, rate).unwrap_err();
         let BuildError::GrowthTooFar { lowest, smallest_initial_capacity, .. } = error else { panic!("{error:?}") };
-        let offered = build(initial, max, lowest * 1.001).unwrap_or_else(|other| panic!("{error}: {other}"));
-        assert!(offered.max_capacity() >= max);
+        assert_eq!(lowest.is_some(), max != 1 << 32, "{error}");
+        if let Some(lowest) = lowest {
+            let offered = build(initial, max, lowest * 1.001).unwrap_or_else(|other| panic!("{error}: {other}"));
+            assert!(offered.max_capacity() >= max);
+        }
         let offered = build(smallest_initial_capacity, max, rate).unwrap_or_else(|other| panic!("{error}: {other}"));
         assert!(offered.max_capacity() >= max);
     }
