@@ -14,7 +14,8 @@ trap forget EXIT
     cargo test --locked --release -- --nocapture
     set -- relocate_without_sequence sequence_before_copy count_after_copy remove_without_sequence keep_extra_copy \
         read_without_validation insert_count_after_copy keep_undone_count insert_without_claim \
-        batch_without_validation batch_reuses_home_word
+        batch_without_validation batch_reuses_home_word \
+        trust_owed_copies look_again_only_once keep_lost_count
 }
 # Under a mutation a rule has to fail, not the floor under the number of executions.
 export KOEL_LOOM_IGNORE_FLOORS=1

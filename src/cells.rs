@@ -13,10 +13,12 @@
 //! What may go wrong: a copy that one wanted to clear is already gone, because someone removed or moved it. Copies of a class
 //! are alike; then one takes any other of them ([`Cells::take`]).
 
+use crossbeam_utils::Backoff;
+
 use crate::{
     hash::{Class, Generation, Geometry, Only},
     seq::Sequences,
-    sync::AtomicWord,
+    sync::{self, AtomicWord},
     table::Table,
     word::{self, Layout, Pattern, Slot},
 };
@@ -183,8 +185,25 @@ impl<'a, G: Generation> Cells<'a, G> {
         loop {
             let before = self.sequences.before(class.class.home);
             let seen = self.seen(class);
-            if self.sequences.after(class.class.home) == before {
+            if self.sequences.after(class.class.home) == before || cfg!(koel_mutation = "look_again_only_once") {
                 return seen;
+            }
+        }
+    }
+
+    /// Whether the class has a key. Unlike [`contains_both`](Self::contains_both) it is not deceived by the copy that a relocation is about to take
+    /// back: it waits for relocations of the stripe if it sees a copy.
+    pub(crate) fn has_key(&self, class: Class) -> bool {
+        let candidates = self.candidates(class);
+        let backoff = Backoff::new();
+        loop {
+            let before = self.sequences.before(class.home);
+            let found = self.shows(&candidates, self.seen(&candidates));
+            if self.sequences.after(class.home) == before && (!found || Sequences::is_quiet(before)) {
+                return found;
+            }
+            if found {
+                sync::snooze(&backoff);
             }
         }
     }

@@ -370,7 +370,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// assert_eq!(filter.len(), 1);
     /// ```
     pub fn len(&self) -> usize {
-        self.raw.counters.keys()
+        self.raw.keys()
     }
 
     /// Whether no key is in, with the exactness of [`len`](Self::len).
@@ -563,8 +563,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// println!("{stats}");
     /// ```
     pub fn stats(&self) -> Stats {
-        let slots = self.buckets() * self.slots_per_bucket();
-        Stats::new(*self.raw.cells().layout, slots, &self.raw.counters, self.words())
+        Stats::new(*self.raw.cells().layout, self.raw.slots(), &self.raw.counters, self.words())
     }
 }
 

@@ -616,7 +616,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(filter.len(), 1);
     /// ```
     pub fn len(&self) -> usize {
-        self.growing.counters.keys()
+        self.growing.keys(&pin())
     }
 
     /// Whether no key is in, with the exactness of [`len`](Self::len).
@@ -825,7 +825,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// ```
     pub fn stats(&self) -> Stats {
         let guard = &pin();
-        let slots = self.growing.buckets(guard) * self.slots_per_bucket();
+        let slots = self.growing.slots(guard);
         Stats::new(self.growing.plan.layout, slots, &self.growing.counters, self.growing.words(guard))
     }
 

@@ -5,7 +5,7 @@ use crate::{
     error::InsertError,
     hash::{Class, Geometry},
     kick::{
-        Alone, Surroundings,
+        Alone,
         relocate::{Hop, Relocation, relocate},
     },
     raw::RawFilter,
@@ -82,13 +82,8 @@ impl Model {
         } else {
             Hop { from: away, to: home, slot: Slot::away(fingerprint) }
         };
-        match relocate(&self.0.cells(), hop) {
-            Relocation::Owing(class) if !cfg!(koel_mutation = "keep_extra_copy") => {
-                Alone(self.0.cells()).settle(class);
-                false
-            }
-            relocation => relocation == Relocation::Moved,
-        }
+        let around = Alone { cells: self.0.cells(), counters: &self.0.counters };
+        relocate(&self.0.cells(), &around, hop) == Relocation::Moved
     }
 
     /// The displaced count of a bucket.
@@ -103,7 +98,7 @@ impl Model {
 
     /// Keys by the counters.
     pub fn len(&self) -> usize {
-        self.0.counters.keys()
+        self.0.keys()
     }
 
     /// Whether [`len`](Self::len) is 0.

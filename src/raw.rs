@@ -80,6 +80,15 @@ impl RawFilter {
         self.cells().count(&self.cells().candidates(class))
     }
 
+    /// Keys that are in.
+    pub(crate) fn keys(&self) -> usize {
+        self.counters.keys(self.slots())
+    }
+
+    pub(crate) fn slots(&self) -> usize {
+        self.geometry.buckets() * self.layout.slots()
+    }
+
     #[inline]
     pub(crate) fn insert(&self, class: Class) -> Result<(), InsertError> {
         let cells = self.cells();
@@ -93,7 +102,8 @@ impl RawFilter {
     #[inline(never)]
     fn place_or_kick(&self, class: &Candidates) -> Result<(), InsertError> {
         let cells = self.cells();
-        kick::place_or_kick(&cells, class, &Alone(cells), &self.counters).map_err(|NoPath| {
+        let around = Alone { cells, counters: &self.counters };
+        kick::place_or_kick(&cells, class, &around, &self.counters).map_err(|NoPath| {
             self.counters.add(Event::Refused);
             if cells.is_filled_by(class) { InsertError::TooManyCopies } else { InsertError::Full }
         })
@@ -101,7 +111,7 @@ impl RawFilter {
 
     pub(crate) fn insert_if_absent(&self, class: Class) -> Result<bool, InsertError> {
         let _claim = self.claims.claim(class.home);
-        if self.contains(class) {
+        if self.cells().has_key(class) {
             return Ok(false);
         }
         self.insert(class).map(|()| true)

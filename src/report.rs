@@ -45,7 +45,7 @@ impl Stats {
             saturated += u64::from(word::displaced_count(word) == word::SATURATED);
         }
         let sum = |event| counters.sum(event) as u64;
-        let keys = counters.keys();
+        let keys = counters.keys(slots);
         Self {
             keys: keys as u64,
             load_factor: keys as f64 / slots as f64,

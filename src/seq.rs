@@ -4,7 +4,11 @@
 //! the home word alone does not decide) first increments the counter of its home's stripe, after the copy that replaces it is
 //! visible. A reader that finds neither candidate bucket matching believes it only if the counter is the same before and after.
 //!
-//! Counters only count up and are never locked: a stalled writer blocks nobody. 64 bits do not wrap.
+//! The low bits of a counter say how many relocations of its stripe are under way. Between its copy and its take a relocation leaves one copy more
+//! than there are keys, which only `insert_if_absent` cares about: it must not take that copy for a key ([`Sequences::is_quiet`]). Readers compare the
+//! whole number: if it is the same, nothing was taken.
+//!
+//! Counters are never locked: a stalled writer blocks no reader. The 48 high bits only count up, and do not wrap.
 
 use alloc::boxed::Box;
 
@@ -15,6 +19,9 @@ use crate::{
 
 /// The most stripes that a filter has: 8 KiB, so that they stay in the first-level cache.
 const MAX_STRIPES: usize = 1024;
+
+/// One in the part that counts takes; below are the relocations under way, of which there are at most as many as threads.
+const TAKE: u64 = 1 << 16;
 
 /// Maps home buckets to stripes; the number of stripes is a power of two.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +92,23 @@ impl Sequences {
     pub(crate) fn advance(&self, home: usize) {
         // AcqRel: releases the copy placed before to `before`; and the CAS that takes a copy, being later and releasing,
         // carries this increment to every reader that sees the copy gone (`after`).
-        self.counter(home).fetch_add(1, Ordering::AcqRel);
+        self.counter(home).fetch_add(TAKE, Ordering::AcqRel);
+    }
+
+    /// Announces a relocation of a class of this home, until the returned guard is dropped: from before its copy is placed until one was taken.
+    #[inline]
+    pub(crate) fn relocation(&self, home: usize) -> UnderWay<'_> {
+        let counter = self.counter(home);
+        // Relaxed: the CAS that places the copy comes later and releases this to whoever sees the copy (`after`).
+        counter.fetch_add(1, Ordering::Relaxed);
+        UnderWay(counter)
+    }
+
+    /// Whether no relocation was under way when the counter had this value. If both looks at the counter gave it, each copy that was seen in between
+    /// belongs to a key, or to a removal that has not returned.
+    #[inline]
+    pub(crate) const fn is_quiet(before: u64) -> bool {
+        before.is_multiple_of(TAKE) || cfg!(koel_mutation = "trust_owed_copies")
     }
 
     /// All counters, and the mask that turns a home bucket into the index of its own.
@@ -95,5 +118,17 @@ impl Sequences {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.counters)
+    }
+}
+
+/// A relocation under way.
+#[derive(Debug)]
+pub(crate) struct UnderWay<'a>(&'a AtomicU64);
+
+impl Drop for UnderWay<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: whoever sees this (`before`) sees the copy taken.
+        self.0.fetch_sub(1, Ordering::Release);
     }
 }

@@ -37,7 +37,7 @@ const fn dependable_load(slots: usize) -> f64 {
 
 /// The chance that an absent key answers "maybe present" with `keys` distinct keys in the table.
 pub(crate) fn false_positive_rate(keys: usize, buckets: usize, layout: Layout) -> f64 {
-    // The series of 1 - exp(-x): x is at most 6 / 511, so the next term is below 1e-7 of the result.
+    // The series of 1 - exp(-x): x is at most 6 / 511, so the next term is below 1e-7 of the result; 6 / 64 and 1e-4 in a filter that grows.
     let x = keys as f64 / (buckets as f64 * f64::from(layout.fingerprints()));
     x * (1.0 - x / 2.0 * (1.0 - x / 3.0))
 }

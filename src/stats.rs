@@ -75,11 +75,12 @@ impl Counters {
         self.shards.iter().fold(0, |sum, shard| sum.wrapping_add(shard.0[event as usize].load(Relaxed)))
     }
 
-    /// Keys that are in: inserted less removed. Never negative, even when a removal is seen before its insert.
-    pub(crate) fn keys(&self) -> usize {
+    /// Keys that are in: inserted less removed. Never negative and never more than there are slots, whatever other threads do between the
+    /// looks at the two.
+    pub(crate) fn keys(&self, slots: usize) -> usize {
         let removed = self.sum(Event::Removed);
         let difference = self.sum(Event::Inserted).wrapping_sub(removed);
-        if difference > isize::MAX as usize { 0 } else { difference }
+        if difference > isize::MAX as usize { 0 } else { difference.min(slots) }
     }
 
     pub(crate) fn reset(&mut self) {
@@ -189,7 +190,8 @@ mod tests {
                 }
             });
             assert_eq!(counters.sum(Event::Inserted), 100_000, "{buckets}");
-            assert_eq!(counters.keys(), 50_000, "{buckets}");
+            assert_eq!(counters.keys(usize::MAX), 50_000, "{buckets}");
+            assert_eq!(counters.keys(10), 10, "{buckets}");
         }
     }
 

@@ -19,7 +19,7 @@ use super::{Growing, Old, State, View};
 use crate::{
     hash::{Class, Generation as _},
     sync,
-    word::Slot,
+    word::{Layout, Slot},
 };
 
 impl Growing {
@@ -125,6 +125,7 @@ impl Growing {
         let class = self.class_of(old, bucket, slot);
         let home = view.new.home(class);
         let to = if slot.is_displaced() { view.new.away(class) } else { home };
+        let _under_way = self.sequences.relocation(class.home);
         if slot.is_displaced() {
             view.new.count_up(home, |_| true);
         }
@@ -145,7 +146,7 @@ impl Growing {
         if !old.cells.seal(bucket, slot) {
             // Someone took it: there is one copy too many.
             if !cfg!(koel_mutation = "keep_extra_copy") {
-                self.take(class, guard);
+                self.settle(class, guard);
             }
         } else if slot.is_displaced() {
             old.cells.count_down(old.cells.home(class));
@@ -168,6 +169,12 @@ impl Growing {
             len[half] += 1;
         }
         let displaced = || layout.taken(word).filter(|slot| slot.is_displaced());
+        let _under_way = self.sequences.relocation(base);
+        // Room for as many as a word has slots.
+        let mut under_way = [const { None }; *Layout::SLOTS.end()];
+        for (under_way, slot) in under_way.iter_mut().zip(displaced()) {
+            *under_way = Some(self.sequences.relocation(self.class_of(old, bucket, slot).home));
+        }
         for slot in displaced() {
             view.new.count_up(view.new.home(self.class_of(old, bucket, slot)), |_| true);
         }

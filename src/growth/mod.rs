@@ -178,6 +178,26 @@ impl Growing {
         }
     }
 
+    /// Whether the class has a key. See [`Cells::has_key`].
+    fn has_key(&self, class: Class, guard: &Guard) -> bool {
+        let backoff = Backoff::new();
+        loop {
+            let view = self.view(guard);
+            let before = self.sequences.before(class.home);
+            let found = view.tables().any(|cells| {
+                let candidates = cells.candidates(class);
+                cells.shows(&candidates, cells.seen(&candidates))
+            });
+            let unchanged = self.sequences.after(class.home) == before && self.is_current(&view, guard);
+            if unchanged && (!found || Sequences::is_quiet(before)) {
+                return found;
+            }
+            if found {
+                sync::snooze(&backoff);
+            }
+        }
+    }
+
     /// Copies of the class. One that is being moved may be counted twice.
     pub(crate) fn count(&self, class: Class, guard: &Guard) -> usize {
         loop {
@@ -245,7 +265,7 @@ impl Growing {
 
     pub(crate) fn insert_if_absent(&self, class: Class, guard: &Guard) -> Result<bool, InsertError> {
         let _claim = self.claims.claim(class.home);
-        if self.contains(class, guard) {
+        if self.has_key(class, guard) {
             return Ok(false);
         }
         self.insert(class, guard).map(|()| true)
@@ -293,12 +313,19 @@ impl Growing {
         }
     }
 
+    /// Takes a copy that is one too many. See [`Surroundings::settle`].
+    fn settle(&self, class: Class, guard: &Guard) {
+        if !self.take(class, guard) {
+            self.counters.add(Event::Inserted);
+        }
+    }
+
     /// Publishes a table of twice the size, or waits for the thread that is about to. The view has but one table, which is full.
     fn grow(&self, view: &View<'_>, guard: &Guard, backoff: &Backoff) -> Result<(), InsertError> {
         let doublings = view.current.place.doublings();
         let slots = view.current.buckets() * self.plan.layout.slots();
         // Below half load it is keys of nearly equal hashes that fill a place of the table, and would fill it again after any growth.
-        if doublings == self.plan.doublings || self.counters.keys() < slots / 2 {
+        if doublings == self.plan.doublings || self.counters.keys(slots) < slots / 2 {
             return Err(InsertError::Full);
         }
         self.double(view, guard, backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })
@@ -323,7 +350,7 @@ impl Growing {
     /// Grows until the table has room for so many keys more.
     pub(crate) fn reserve(&self, additional: usize, guard: &Guard) -> Result<(), InsertError> {
         let backoff = Backoff::new();
-        let wanted = self.counters.keys().saturating_add(additional);
+        let wanted = self.keys(guard).saturating_add(additional);
         loop {
             let view = self.view(guard);
             let doublings = view.current.place.doublings();
@@ -396,6 +423,16 @@ impl Growing {
             .map_err(|(_, never): (usize, Infallible)| never);
     }
 
+    /// Keys that are in.
+    pub(crate) fn keys(&self, guard: &Guard) -> usize {
+        self.counters.keys(self.slots(guard))
+    }
+
+    /// Slots of the larger table.
+    pub(crate) fn slots(&self, guard: &Guard) -> usize {
+        self.buckets(guard) * self.plan.layout.slots()
+    }
+
     pub(crate) fn doublings(&self, guard: &Guard) -> u32 {
         self.view(guard).current.place.doublings()
     }
@@ -462,7 +499,7 @@ impl Surroundings for Around<'_> {
     }
 
     fn settle(&self, class: Class) {
-        self.filter.take(class, self.guard);
+        self.filter.settle(class, self.guard);
     }
 }
 

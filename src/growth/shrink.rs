@@ -32,7 +32,7 @@ impl Growing {
         let guard = &crossbeam_epoch::pin();
         self.finish_draining(guard);
         let current = self.doublings(guard);
-        let keys = self.counters.keys();
+        let keys = self.keys(guard);
         let smaller = (0..current).filter(|doublings| self.plan.capacity(*doublings) >= keys);
         if let Some(current) = smaller.into_iter().find_map(|doublings| self.rebuilt(doublings)) {
             *self.state.get_mut() = State { current: Arc::new(current), draining: None };

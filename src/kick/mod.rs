@@ -25,12 +25,16 @@ use crate::{
 pub(crate) trait Surroundings {
     /// Makes a bucket ready for being put into; `false` if it cannot be used now.
     fn is_ready(&self, bucket: usize) -> bool;
-    /// Takes one copy of the class, for which the sequence was advanced, from wherever it is.
+    /// Takes one copy of the class, for which the sequence was advanced, from wherever it is. If there is none a removal took it that had no key
+    /// of its own: the filter has then counted one removal too many.
     fn settle(&self, class: Class);
 }
 
 /// A filter of this one table.
-pub(crate) struct Alone<'a>(pub(crate) Cells<'a>);
+pub(crate) struct Alone<'a> {
+    pub(crate) cells: Cells<'a>,
+    pub(crate) counters: &'a Counters,
+}
 
 impl Surroundings for Alone<'_> {
     #[inline(always)]
@@ -39,7 +43,9 @@ impl Surroundings for Alone<'_> {
     }
 
     fn settle(&self, class: Class) {
-        self.0.take(&self.0.candidates(class));
+        if !self.cells.take(&self.cells.candidates(class)) {
+            self.counters.add(Event::Inserted);
+        }
     }
 }
 
@@ -129,18 +135,13 @@ fn kick_within<const NODES: usize, G: Generation>(
 ) -> Result<(), NoPath> {
     let search = Search::<NODES>::run(cells, around, class.home, class.away);
     for hop in search.path().ok_or(NoPath)? {
-        let relocation = relocate(cells, hop);
-        if let Relocation::Moved = relocation {
-            counters.add(Event::Relocated);
-            continue;
+        match relocate(cells, around, hop) {
+            Relocation::Moved => counters.add(Event::Relocated),
+            Relocation::Stale => {
+                counters.add(Event::Retried);
+                break;
+            }
         }
-        if let Relocation::Owing(class) = relocation
-            && !cfg!(koel_mutation = "keep_extra_copy")
-        {
-            around.settle(class);
-        }
-        counters.add(Event::Retried);
-        break;
     }
     Ok(())
 }

@@ -15,9 +15,12 @@
 //! 4. lower the home's displaced count.
 //!
 //! If the copy to be cleared is gone, someone took it. The class then has one copy more than it should, and this thread owes one take,
-//! for which it has already advanced the sequence: it takes any copy of the class ([`Relocation::Owing`]). Only more removals than inserts can have taken that
+//! for which it has already advanced the sequence: it takes any copy of the class. Only more removals than inserts can have taken that
 //! copy too; then nothing is owed any more.
+//!
+//! From before the first step until after the last, the relocation is announced in the counter of the stripe ([`crate::seq`]).
 
+use super::Surroundings;
 use crate::{
     cells::Cells,
     hash::{Class, Generation},
@@ -38,16 +41,15 @@ pub(crate) enum Relocation {
     Moved,
     /// The words are not as they were when the path was found.
     Stale,
-    /// The same, and there is one copy of this class too many: the caller has to take one. The sequence was advanced for it.
-    Owing(Class),
 }
 
-pub(crate) fn relocate<G: Generation>(cells: &Cells<G>, hop: Hop) -> Relocation {
+pub(crate) fn relocate<G: Generation>(cells: &Cells<G>, around: &impl Surroundings, hop: Hop) -> Relocation {
     let fingerprint = hop.slot.fingerprint();
     let outward = !hop.slot.is_displaced();
     let home = cells.generation.base(if outward { hop.from } else { hop.to });
     let class = cells.candidates(Class { home, fingerprint });
     debug_assert_eq!(class.away, if outward { hop.to } else { hop.from });
+    let _under_way = cells.sequences.relocation(home);
     // `koel_mutation` breaks a rule of the protocol on purpose, for the tests that must notice (`ci/loom.sh`).
     if cfg!(koel_mutation = "sequence_before_copy") {
         cells.sequences.advance(home);
@@ -64,7 +66,7 @@ pub(crate) fn relocate<G: Generation>(cells: &Cells<G>, hop: Hop) -> Relocation 
             return Relocation::Stale;
         }
         if !cells.place(class.away, Slot::away(fingerprint)) {
-            if !cfg!(koel_mutation = "count_after_copy") {
+            if cfg!(not(any(koel_mutation = "count_after_copy", koel_mutation = "keep_lost_count"))) {
                 cells.count_down(class.home);
             }
             return Relocation::Stale;
@@ -88,5 +90,8 @@ pub(crate) fn relocate<G: Generation>(cells: &Cells<G>, hop: Hop) -> Relocation 
         cells.count_down(class.home);
         return Relocation::Moved;
     }
-    Relocation::Owing(class.class)
+    if !cfg!(koel_mutation = "keep_extra_copy") {
+        around.settle(class.class);
+    }
+    Relocation::Stale
 }
