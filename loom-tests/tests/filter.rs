@@ -114,7 +114,7 @@ fn reader_against_chained_relocations() {
 #[test]
 fn count_against_relocation() {
     for direction in [OUT, IN] {
-        explore("count against relocation", None, 300, move || {
+        explore("count against relocation", Some(2), 300, move || {
             let (model, k, _) = two_buckets();
             model.insert(k).unwrap();
             if direction == IN {
