@@ -1,7 +1,5 @@
 //! How full a table gets: a filter of capacity n takes n distinct keys with every seed, and the load at the first failure is as documented.
 
-#![cfg(feature = "std")]
-
 use koel::{CuckooFilter, InsertError};
 
 #[test]
