@@ -15,8 +15,8 @@ use crate::{
 
 /// # Operations on many keys at once
 ///
-/// Equal to the single operations on each key in order, and faster: vectors compare several words at a time (AVX2 and AVX-512 where the
-/// processor has them, detected at run time), and in tables larger than the cache the words of many keys are asked for before the first is needed.
+/// Equal to the single operations on each key in order, and faster: vectors compare several words at a time (NEON on 64-bit Arm; AVX2 and AVX-512 where
+/// the processor has them, which only the feature `std` can detect), and in tables larger than the cache the words of many keys are asked for before the first is needed.
 impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// [`contains_hash`](Self::contains_hash) for many hashes: `found[i]` tells of `hashes[i]`.
     ///

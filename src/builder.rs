@@ -6,6 +6,10 @@ use crate::{BuildError, CuckooFilter, Xxh3, hash::Geometry, raw::RawFilter, sizi
 
 /// Settings for a [`CuckooFilter`], from [`CuckooFilter::builder`].
 ///
+/// # Progress and complexity
+///
+/// Each method but [`build`](Self::build) is a constant-time change of a setting.
+///
 /// ```
 /// use koel::CuckooFilter;
 ///
@@ -127,9 +131,14 @@ impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
 
     /// Builds the filter.
     ///
+    /// # Progress
+    ///
+    /// Waits for nobody, unless the allocator or the system does.
+    ///
     /// # Complexity
     ///
-    /// Allocates once. Fresh pages from the system are zero already: they are not touched.
+    /// Allocates the table and three small arrays: sequence counters, claims and event counters. The table's memory is asked for zeroed;
+    /// fresh pages from the system are so already and are not touched.
     ///
     /// # Errors
     ///

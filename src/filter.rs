@@ -60,6 +60,10 @@ pub struct CuckooFilter<T: ?Sized, S = Xxh3> {
 impl<T: ?Sized> CuckooFilter<T> {
     /// A filter for `n` distinct keys with a false-positive rate of at most 0.001, a random seed and the default hasher.
     ///
+    /// # Progress and complexity
+    ///
+    /// Those of [`build`](CuckooFilterBuilder::build).
+    ///
     /// # Panics
     ///
     /// If the capacity overflows or cannot be allocated, like `Vec::with_capacity`. [`builder`](Self::builder) returns an error instead.
@@ -77,6 +81,10 @@ impl<T: ?Sized> CuckooFilter<T> {
     }
 
     /// Settings for a filter: capacity, rate, layout, seed, hasher, huge pages.
+    ///
+    /// # Progress and complexity
+    ///
+    /// Wait-free and constant: nothing is allocated yet.
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::builder().capacity(1_000).false_positive_rate(1e-5).build()?;
@@ -273,6 +281,14 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
 impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// [`insert`](Self::insert) for a hash.
     ///
+    /// # Progress
+    ///
+    /// That of [`insert`](Self::insert).
+    ///
+    /// # Complexity
+    ///
+    /// That of [`insert`](Self::insert).
+    ///
     /// # Errors
     ///
     /// Those of [`insert`](Self::insert).
@@ -288,9 +304,21 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
 
     /// [`insert_if_absent`](Self::insert_if_absent) for a hash.
     ///
+    /// # Progress
+    ///
+    /// That of [`insert_if_absent`](Self::insert_if_absent).
+    ///
+    /// # Complexity
+    ///
+    /// That of [`insert_if_absent`](Self::insert_if_absent).
+    ///
     /// # Errors
     ///
     /// Those of [`insert`](Self::insert).
+    ///
+    /// # Correctness
+    ///
+    /// That of [`insert_if_absent`](Self::insert_if_absent): `false` may be due to another key of the same class.
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
@@ -304,6 +332,14 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
 
     /// [`contains`](Self::contains) for a hash.
     ///
+    /// # Progress
+    ///
+    /// That of [`contains`](Self::contains).
+    ///
+    /// # Complexity
+    ///
+    /// That of [`contains`](Self::contains).
+    ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
     /// assert!(!filter.contains_hash(1));
@@ -314,6 +350,18 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     }
 
     /// [`remove`](Self::remove) for a hash.
+    ///
+    /// # Progress
+    ///
+    /// That of [`remove`](Self::remove).
+    ///
+    /// # Complexity
+    ///
+    /// That of [`remove`](Self::remove).
+    ///
+    /// # Correctness
+    ///
+    /// That of [`remove`](Self::remove): only remove what is in.
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
@@ -327,6 +375,14 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     }
 
     /// [`count`](Self::count) for a hash.
+    ///
+    /// # Progress
+    ///
+    /// That of [`count`](Self::count).
+    ///
+    /// # Complexity
+    ///
+    /// That of [`count`](Self::count).
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
@@ -362,7 +418,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     ///
     /// # Complexity
     ///
-    /// Adds up at most 72 counters.
+    /// Adds up two counters for each of at most 72 shards.
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);

@@ -12,13 +12,14 @@
 
 pub(crate) use core::sync::atomic::Ordering;
 
+#[cfg(all(not(loom), feature = "growth"))]
+pub(crate) use core::sync::atomic::AtomicUsize;
+#[cfg(all(loom, feature = "growth"))]
+pub(crate) use loom::sync::atomic::AtomicUsize;
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64};
 #[cfg(not(loom))]
-pub(crate) use {
-    core::sync::atomic::{AtomicBool, AtomicUsize},
-    portable_atomic::AtomicU64,
-};
+pub(crate) use {core::sync::atomic::AtomicBool, portable_atomic::AtomicU64};
 
 /// Lets other threads run, longer each time.
 pub(crate) fn snooze(backoff: &crossbeam_utils::Backoff) {

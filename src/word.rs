@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(layout.zeros(word).trailing_zeros(), empty.trailing_zeros());
         assert_eq!(layout.is_full(word), empty == 0);
 
-        let taken: Vec<u64> = slots.iter().copied().filter(|slot| *slot != 0).collect();
+        let taken: Vec<u64> = slots.iter().copied().filter(|slot| *slot > u64::from(SEALED)).collect();
         assert!(layout.taken(word).map(|slot| u64::from(slot.0)).eq(taken.iter().copied()));
         assert_eq!(layout.taken_count(word), taken.len());
         assert_eq!(layout.displaced_slots(word), taken.iter().filter(|slot| *slot & 1 != 0).count());

@@ -2,8 +2,6 @@
 //!
 //! `KOEL_REQUIRE_BACKENDS=swar,avx2,avx512` names the backends that have to be there; without it a missing one is skipped.
 
-#![cfg(feature = "std")]
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use koel::{Backend, CuckooFilter, InsertError};

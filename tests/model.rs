@@ -1,8 +1,6 @@
 //! Random operations on a filter and on a multiset of classes: all answers, counts and `len` are equal, for every layout, from empty to
 //! full and back. (The fuzz target does the same on tiny tables.)
 
-#![cfg(feature = "std")]
-
 use std::collections::HashMap;
 
 use koel::{CuckooFilter, InsertError};

@@ -1,7 +1,5 @@
 //! Measured false-positive rates are those of the formula, for the kinds of keys that people have.
 
-#![cfg(feature = "std")]
-
 use koel::CuckooFilter;
 
 mod common;

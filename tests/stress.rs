@@ -2,8 +2,6 @@
 //!
 //! `KOEL_STRESS_MILLIS` sets how long each scenario runs (default 1,500).
 
-#![cfg(feature = "std")]
-
 use std::{
     sync::{
         Barrier,
