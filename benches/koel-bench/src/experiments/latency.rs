@@ -1,0 +1,122 @@
+//! How long single calls take, one by one.
+
+use std::{hint::black_box, time::Instant};
+
+use hdrhistogram::Histogram;
+
+use super::Experiment;
+use crate::{
+    keys::{self, LookUps},
+    lab::{Lab, Subject},
+    measurement::{Measurement, Unit},
+    options::{Bytes, Settings},
+    peers::Spec,
+    report::tables,
+};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "latency",
+    title: "Latency of single calls",
+    explanation: "Nanoseconds of single calls, each timed by itself, at 90% load: look-ups (half hits), removals of keys in no order, inserts of new \
+                  ones in their place. The clock takes its share, shown as the row \"clock alone\"; a call that is interrupted counts as it is, so \
+                  the greatest values belong to the system.",
+    steps,
+    run,
+    render,
+};
+
+/// The quantiles that are reported; the last is the greatest value.
+pub(crate) const QUANTILES: [(f64, &str); 4] = [(0.5, "p50"), (0.99, "p99"), (0.999, "p99.9"), (1.0, "max")];
+/// The row of the clock.
+pub(crate) const CLOCK: &str = "clock alone";
+const LOAD: u32 = 90;
+
+fn steps(settings: &Settings) -> u64 {
+    settings.two_sizes().len() as u64 * settings.peers.len() as u64
+}
+
+fn run(lab: &mut Lab<'_>) {
+    for bytes in lab.settings.two_sizes() {
+        lab.say(format!("latency, {}", Bytes(bytes)));
+        let clock = timed((0..lab.settings.look_ups as u64).map(|number| move || number));
+        record(lab, CLOCK, "look-up", bytes, &clock);
+        for spec in lab.specs(bytes).into_iter().filter(|spec| !spec.batched) {
+            measure(lab, bytes, spec);
+            lab.step();
+        }
+    }
+}
+
+fn measure(lab: &mut Lab<'_>, bytes: u64, spec: Spec) {
+    let plan = lab.plan(bytes, LOAD);
+    let Ok(mut subject) = Subject::filled(spec, &plan) else { return };
+    let look_ups = LookUps::random(plan.keys, lab.settings.look_ups, 50, 1);
+    let filter = &mut subject.filter;
+    let histogram = timed(look_ups.hashes.iter().map(|hash| || filter.contains(*hash)));
+    record(lab, spec.name, "look-up", bytes, &histogram);
+
+    let changed = (plan.slots() / 20).min(lab.settings.look_ups as u64);
+    // Keys sit in the table in no order, so taking them out in that of their insertion has no order either.
+    let old: Vec<u64> = (0..changed).map(keys::present).collect();
+    let new: Vec<u64> = (plan.keys..plan.keys + changed).map(keys::present).collect();
+    if spec.removes {
+        let mut missed = 0;
+        let mut histogram = Histogram::new(3).expect("three digits");
+        for hash in &old {
+            missed += u64::from(!one(&mut histogram, || filter.remove(*hash)));
+        }
+        record(lab, spec.name, "remove", bytes, &histogram);
+        lab.check(
+            spec.name,
+            &format!("latency, removals, {}", Bytes(bytes)),
+            keys::Answers { missed, ..Default::default() },
+        );
+    }
+    if !spec.fixed {
+        let mut histogram = Histogram::new(3).expect("three digits");
+        for hash in &new {
+            // A refused insert is not counted.
+            let mut discarded = Histogram::new(3).expect("three digits");
+            if one(&mut discarded, || filter.insert(*hash)) {
+                histogram.add(&discarded).expect("equal bounds");
+            }
+        }
+        record(lab, spec.name, "insert", bytes, &histogram);
+    }
+}
+
+/// Times one call.
+#[inline(always)]
+fn one<T>(histogram: &mut Histogram<u64>, call: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let answer = black_box(call());
+    histogram.saturating_record(start.elapsed().as_nanos() as u64);
+    answer
+}
+
+fn timed<T, C: FnOnce() -> T>(calls: impl Iterator<Item = C>) -> Histogram<u64> {
+    let mut histogram = Histogram::new(3).expect("three digits");
+    calls.for_each(|call| {
+        one(&mut histogram, call);
+    });
+    histogram
+}
+
+fn record(lab: &mut Lab<'_>, peer: &str, operation: &str, bytes: u64, histogram: &Histogram<u64>) {
+    if histogram.is_empty() {
+        return;
+    }
+    for (quantile, name) in QUANTILES {
+        let value = histogram.value_at_quantile(quantile) as f64;
+        let measurement = Measurement::new("latency", format!("{operation}, {name}"), peer).table(bytes, LOAD);
+        lab.record(measurement.unit(Unit::Nanoseconds).samples(vec![value]));
+    }
+}
+
+fn render(measurements: &[&Measurement]) -> String {
+    tables::grid(
+        measurements,
+        |one| format!("{}, {}", Bytes(one.bytes), one.operation.split(',').next().unwrap_or_default()),
+        |one| one.operation.split(", ").nth(1).unwrap_or_default().to_string(),
+    )
+}
