@@ -135,6 +135,12 @@ impl<'a> Lab<'a> {
         }
     }
 
+    /// How many keys are looked up before the samples of a round: enough to see nearly every line of the table, as far as one can be in cache.
+    pub fn warm_up(&self, bytes: u64) -> usize {
+        let lines = (bytes / 64) as usize;
+        (2 * lines).clamp(self.sample(bytes).0, 2 << 20)
+    }
+
     /// How many keys a sample on a table of this size looks up, and how often it goes over them.
     pub fn sample(&self, bytes: u64) -> (usize, usize) {
         let keys = if bytes <= CACHED_BYTES { self.settings.look_ups.min(CACHED_KEYS) } else { self.settings.look_ups };
@@ -153,11 +159,25 @@ type LookUp<'c> = Box<dyn Fn(&[u64], &mut [bool]) + 'c>;
 
 struct Contestant<'c> {
     name: String,
+    /// How, if this is a limit.
+    way: Option<Way>,
     look_up: LookUp<'c>,
-    /// Whether its answers mean anything.
-    answers: bool,
-    samples: Vec<f64>,
-    answered: Answers,
+    /// For each set of keys one figure a round, and whether the answers were right.
+    samples: Vec<Vec<f64>>,
+    answers: Vec<Answers>,
+}
+
+/// What came of a contestant on one set of keys.
+#[derive(Debug)]
+pub struct Placed {
+    /// Its name.
+    pub peer: String,
+    /// A figure for each round.
+    pub samples: Vec<f64>,
+    /// What it answered.
+    pub answers: Answers,
+    /// The best way to read, if it is a limit.
+    pub way: Option<&'static str>,
 }
 
 impl<'c> Contest<'c> {
@@ -168,71 +188,73 @@ impl<'c> Contest<'c> {
 
     /// Another one.
     pub fn add(&mut self, name: impl Into<String>, look_up: impl Fn(&[u64], &mut [bool]) + 'c) {
+        let look_up = Box::new(look_up);
         self.contestants.push(Contestant {
             name: name.into(),
-            look_up: Box::new(look_up),
-            answers: true,
+            way: None,
+            look_up,
             samples: Vec::new(),
-            answered: Answers::default(),
+            answers: Vec::new(),
         });
     }
 
     /// The limit, read in every way there is.
     pub fn add_limit(&mut self, array: &'c Array) {
-        for two in [false, true] {
+        for (two, name) in [(false, LIMIT_ONE), (true, LIMIT_TWO)] {
             for way in Way::available() {
-                let name = format!("{}, {}", if two { LIMIT_TWO } else { LIMIT_ONE }, way.name());
                 self.add(name, move |hashes, _| {
                     std::hint::black_box(array.read(way, two, hashes));
                 });
-                self.contestants.last_mut().expect("just added").answers = false;
+                self.contestants.last_mut().expect("just added").way = Some(way);
             }
         }
     }
 
-    /// One round: everybody looks up the same keys, after as many others that nobody counts.
-    pub fn round(&mut self, warm_up: &LookUps, look_ups: &LookUps) {
-        let mut found = vec![false; look_ups.hashes.len().max(warm_up.hashes.len())];
+    /// One round: everybody looks up the same sets of keys, each after other keys that nobody counts. So the table is as warm as it will be
+    /// whoever came before.
+    pub fn round(&mut self, warm_up: &LookUps, sets: &[LookUps]) {
+        let longest = sets.iter().map(|set| set.hashes.len()).max().unwrap_or(0);
+        let mut found = vec![false; longest.max(warm_up.hashes.len())];
         for contestant in &mut self.contestants {
+            contestant.samples.resize_with(sets.len(), Vec::new);
+            contestant.answers.resize_with(sets.len(), Answers::default);
             (contestant.look_up)(&warm_up.hashes, &mut found[..warm_up.hashes.len()]);
-            let found = &mut found[..look_ups.hashes.len()];
-            let taken = time(|| {
-                for _ in 0..self.passes {
-                    (contestant.look_up)(std::hint::black_box(&look_ups.hashes), found);
-                    std::hint::black_box(&mut *found);
+            for (set, (samples, answers)) in sets.iter().zip(contestant.samples.iter_mut().zip(&mut contestant.answers))
+            {
+                let found = &mut found[..set.hashes.len()];
+                let taken = time(|| {
+                    for _ in 0..self.passes {
+                        (contestant.look_up)(std::hint::black_box(&set.hashes), found);
+                        std::hint::black_box(&mut *found);
+                    }
+                });
+                samples.push(mops((set.hashes.len() * self.passes) as u64, taken));
+                if contestant.way.is_none() {
+                    answers.add(set.check(found));
                 }
-            });
-            contestant.samples.push(mops((look_ups.hashes.len() * self.passes) as u64, taken));
-            if contestant.answers {
-                contestant.answered.add(look_ups.check(found));
             }
         }
     }
 
-    /// Names, samples and answers; of the ways to read only the best of one word and the best of two, with the way as a note.
-    pub fn finish(self) -> Vec<(String, Vec<f64>, Answers, Option<String>)> {
-        let median = |samples: &[f64]| Measurement::new("", "", "").samples(samples.to_vec()).median;
-        let mut results = Vec::new();
-        let mut limits: Vec<(&str, Vec<f64>, String)> = Vec::new();
+    /// What came of everybody, for each set of keys; of the ways to read only the best of one word and the best of two.
+    pub fn finish(self, sets: usize) -> Vec<Vec<Placed>> {
+        let mut all: Vec<Vec<Placed>> = (0..sets).map(|_| Vec::new()).collect();
         for contestant in self.contestants {
-            let limit = [LIMIT_ONE, LIMIT_TWO].into_iter().find(|limit| contestant.name.starts_with(limit));
-            let Some(limit) = limit else {
-                results.push((contestant.name, contestant.samples, contestant.answered, None));
-                continue;
-            };
-            let way = contestant.name[limit.len() + 2..].to_string();
-            match limits.iter_mut().find(|(name, ..)| *name == limit) {
-                Some((_, samples, best)) if median(samples) < median(&contestant.samples) => {
-                    *samples = contestant.samples;
-                    *best = way;
+            let results = contestant.samples.into_iter().zip(contestant.answers);
+            for (placed, (samples, answers)) in all.iter_mut().zip(results) {
+                let way = contestant.way.map(Way::name);
+                let new = Placed { peer: contestant.name.clone(), samples, answers, way };
+                match placed.iter_mut().find(|old| new.way.is_some() && old.peer == new.peer) {
+                    Some(old) if median(&old.samples) < median(&new.samples) => *old = new,
+                    Some(_) => {}
+                    None => placed.push(new),
                 }
-                Some(_) => {}
-                None => limits.push((limit, contestant.samples, way)),
             }
         }
-        results.extend(
-            limits.into_iter().map(|(name, samples, way)| (name.to_string(), samples, Answers::default(), Some(way))),
-        );
-        results
+        all
     }
+}
+
+fn median(samples: &[f64]) -> f64 {
+    Measurement::new("", "", "").samples(samples.to_vec()).median
 }

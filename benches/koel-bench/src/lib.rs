@@ -1,14 +1,16 @@
 //! The laboratory: measures koel against other filters and against the memory of the machine. README.md says how to run it, what each
 //! experiment measures, and how to add a filter or an experiment.
 //!
-//!     options      the command line, checked
-//!     experiments  one file for each question; they share `lab`
-//!     peers        one file for each family of filters
-//!     limit        the speed of the memory (the only unsafe code)
-//!     keys         hashes from numbers, look-ups with known answers
-//!     measurement  the record of a figure, statistics
-//!     targets      the figures to reach, computed from the records
-//!     report       Markdown, JSON and plots
+//! ```text
+//! options      the command line, checked
+//! experiments  one file for each question; they share `lab`
+//! peers        one file for each family of filters
+//! limit        the speed of the memory (the only unsafe code)
+//! keys         hashes from numbers, look-ups with known answers
+//! measurement  the record of a figure, statistics
+//! targets      the figures to reach, computed from the records
+//! report       Markdown, JSON and plots
+//! ```
 
 pub mod experiments;
 pub mod keys;

@@ -90,6 +90,16 @@ pub fn huge_page_shares(bytes: u64) -> Option<HugePageShares> {
     Some(HugePageShares { koel: share(before, between), heap: share(between, after) })
 }
 
+/// Whether large blocks of the heap lie in huge pages; `true` where the system does not tell or has none, as nothing can be done about it.
+pub fn heap_has_huge_pages() -> bool {
+    const BYTES: usize = 16 << 20;
+    let Some(before) = huge_page_bytes() else { return true };
+    let block = std::hint::black_box(vec![1_u8; BYTES]);
+    let after = huge_page_bytes().unwrap_or(before);
+    drop(block);
+    after.saturating_sub(before) > BYTES as u64 / 2
+}
+
 /// How many bytes of this process lie in huge pages now.
 fn huge_page_bytes() -> Option<u64> {
     let value = field("/proc/self/smaps_rollup", "AnonHugePages")?;

@@ -213,7 +213,7 @@ impl Settings {
     /// Of these, the largest that is in the second-level cache, and the largest of all: for experiments with many cases.
     pub fn two_sizes(&self) -> Vec<u64> {
         let sizes = self.refillable_sizes();
-        let cached = sizes.iter().copied().filter(|bytes| *bytes <= 1 << 20).max();
+        let cached = sizes.iter().copied().filter(|bytes| *bytes <= 2 << 20).max();
         let mut two: Vec<u64> = cached.into_iter().chain(sizes.last().copied()).collect();
         two.dedup();
         two
@@ -402,6 +402,6 @@ mod tests {
     #[test]
     fn two_sizes_are_cached_and_large() {
         assert_eq!(settings(&[]).unwrap().two_sizes(), [1 << 20]);
-        assert_eq!(settings(&["--sizes", "64KiB,1MiB,2MiB,16MiB"]).unwrap().two_sizes(), [1 << 20, 16 << 20]);
+        assert_eq!(settings(&["--sizes", "64KiB,1MiB,4MiB,16MiB"]).unwrap().two_sizes(), [1 << 20, 16 << 20]);
     }
 }

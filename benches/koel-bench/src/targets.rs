@@ -78,7 +78,7 @@ fn case(one: &Measurement) -> String {
 /// All outcomes of which the run has the figures.
 pub fn evaluate(measurements: &[Measurement], settings: &Settings) -> Vec<Outcome> {
     let records = Records(measurements.iter().filter(|one| one.is_measured()).collect());
-    let cached = settings.sizes.iter().copied().filter(|bytes| *bytes <= 1 << 20).max();
+    let cached = settings.sizes.iter().copied().filter(|bytes| *bytes <= 2 << 20).max();
     let mut all = Vec::new();
     memory(&records, &mut all);
     if let Some(cached) = cached {

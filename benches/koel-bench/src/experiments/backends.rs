@@ -5,7 +5,7 @@ use koel::Backend;
 use super::Experiment;
 use crate::{
     keys::{self, LookUps},
-    lab::{Contest, Lab, Subject},
+    lab::{Contest, Lab, Placed, Subject},
     measurement::Measurement,
     options::{Bytes, Settings},
     peers,
@@ -35,7 +35,7 @@ pub(crate) fn name(backend: Backend) -> &'static str {
 const HITS: [u32; 2] = [0, 100];
 
 fn steps(settings: &Settings) -> u64 {
-    settings.two_sizes().len() as u64 * settings.loads.len() as u64 * HITS.len() as u64 * settings.rounds
+    settings.two_sizes().len() as u64 * settings.loads.len() as u64 * settings.rounds
 }
 
 fn run(lab: &mut Lab<'_>) {
@@ -55,27 +55,27 @@ fn case(lab: &mut Lab<'_>, bytes: u64, load: u32) {
     });
     let sbbf = peers::chosen(lab.settings).into_iter().find(|spec| spec.name == "sbbf-rs");
     let sbbf = sbbf.and_then(|spec| Subject::filled(spec, &plan).ok());
-    for hits in HITS {
-        let (count, passes) = lab.sample(bytes);
-        let mut contest = Contest::new(passes);
-        contest.add(peers::koel::SINGLE, |hashes, found| {
-            for (hash, found) in hashes.iter().zip(found) {
-                *found = filter.contains_hash(*hash);
-            }
-        });
-        for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
-            let filter = &filter;
-            contest.add(name(backend), move |hashes, found| filter.contains_hashes_with(backend, hashes, found));
+    let (count, passes) = lab.sample(bytes);
+    let mut contest = Contest::new(passes);
+    contest.add(peers::koel::SINGLE, |hashes, found| {
+        for (hash, found) in hashes.iter().zip(found) {
+            *found = filter.contains_hash(*hash);
         }
-        if let Some(sbbf) = &sbbf {
-            contest.add(sbbf.spec.name, |hashes, found| sbbf.filter.contains_many(hashes, found));
-        }
-        for round in 0..lab.settings.rounds {
-            let warm_up = LookUps::random(inserted, count, hits, 2 * round + 1);
-            contest.round(&warm_up, &LookUps::random(inserted, count, hits, 2 * round + 2));
-            lab.step();
-        }
-        for (peer, samples, answers, _) in contest.finish() {
+    });
+    for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+        let filter = &filter;
+        contest.add(name(backend), move |hashes, found| filter.contains_hashes_with(backend, hashes, found));
+    }
+    if let Some(sbbf) = &sbbf {
+        contest.add(sbbf.spec.name, |hashes, found| sbbf.filter.contains_many(hashes, found));
+    }
+    for round in 0..lab.settings.rounds {
+        let draw = |number, count, hits| LookUps::random(inserted, count, hits, 4 * round + number);
+        contest.round(&draw(0, lab.warm_up(bytes), 50), &[draw(1, count, HITS[0]), draw(2, count, HITS[1])]);
+        lab.step();
+    }
+    for (hits, placed) in HITS.into_iter().zip(contest.finish(HITS.len())) {
+        for Placed { peer, samples, answers, .. } in placed {
             lab.check(&peer, &format!("backends, {} at {load}%", Bytes(bytes)), answers);
             lab.record(Measurement::new("backends", "look-up", peer).table(bytes, load).hits(hits).samples(samples));
         }

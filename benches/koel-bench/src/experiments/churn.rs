@@ -50,7 +50,7 @@ fn run(lab: &mut Lab<'_>) {
             .collect();
         let (count, passes) = lab.sample(bytes);
         for round in 0..lab.settings.rounds {
-            let warm_up = LookUps::random(plan.keys, count, 50, 2 * round + 1);
+            let warm_up = LookUps::random(plan.keys, lab.warm_up(bytes), 50, 2 * round + 1);
             let look_ups = LookUps::random(plan.keys, count, 50, 2 * round + 2);
             for (subject, samples, answers) in &mut subjects {
                 let idle = read(subject, &warm_up, &look_ups, passes, answers);
@@ -72,8 +72,9 @@ fn run(lab: &mut Lab<'_>) {
 }
 
 fn read(subject: &Subject, warm_up: &LookUps, look_ups: &LookUps, passes: usize, answers: &mut Answers) -> f64 {
-    let mut found = vec![false; look_ups.hashes.len()];
-    subject.filter.contains_many(&warm_up.hashes, &mut found);
+    let mut found = vec![false; warm_up.hashes.len().max(look_ups.hashes.len())];
+    subject.filter.contains_many(&warm_up.hashes, &mut found[..warm_up.hashes.len()]);
+    found.truncate(look_ups.hashes.len());
     let mut taken = std::time::Duration::ZERO;
     for _ in 0..passes {
         taken += time(|| subject.filter.contains_many(&look_ups.hashes, std::hint::black_box(&mut found)));

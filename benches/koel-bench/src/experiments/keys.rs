@@ -3,7 +3,7 @@
 use super::Experiment;
 use crate::{
     keys::{self, LookUps, Order, Random},
-    lab::{Contest, Lab, Subject},
+    lab::{Contest, Lab, Placed, Subject},
     measurement::Measurement,
     options::{Bytes, Settings},
     report::tables,
@@ -52,7 +52,7 @@ fn run(lab: &mut Lab<'_>) {
 fn contest(lab: &mut Lab<'_>, order: Order, bytes: u64, load: u32, subjects: &[Subject], integers: &[Subject]) {
     let keys = lab.plan(bytes, load).keys;
     let (count, passes) = lab.sample(bytes);
-    let draw = |round: u64| match order {
+    let draw = |round: u64, count: usize| match order {
         Order::Random => LookUps::random(keys, count, 100, round),
         Order::Zipf => LookUps::zipf(keys, count, round),
         Order::Sequential => {
@@ -75,16 +75,18 @@ fn contest(lab: &mut Lab<'_>, order: Order, bytes: u64, load: u32, subjects: &[S
         of_integers.add(subject.spec.name, |hashes, found| subject.filter.contains_many(hashes, found));
     }
     for round in 0..lab.settings.rounds {
-        let (warm_up, look_ups) = (draw(2 * round + 1), draw(2 * round + 2));
+        let (warm_up, look_ups) = (draw(2 * round + 1, lab.warm_up(bytes)), draw(2 * round + 2, count));
         if sequential {
-            of_integers.round(&warm_up, &look_ups);
-            contest.round(&hashed(&warm_up), &hashed(&look_ups));
+            contest.round(&hashed(&warm_up), &[hashed(&look_ups)]);
+            of_integers.round(&warm_up, &[look_ups]);
         } else {
-            contest.round(&warm_up, &look_ups);
+            contest.round(&warm_up, &[look_ups]);
         }
         lab.step();
     }
-    for (peer, samples, answers, _) in of_integers.finish().into_iter().chain(contest.finish()) {
+    for Placed { peer, samples, answers, .. } in
+        [of_integers, contest].into_iter().flat_map(|contest| contest.finish(1)).flatten()
+    {
         lab.check(&peer, &format!("{} keys, {}", order.name(), Bytes(bytes)), answers);
         let measurement = Measurement::new("keys", "look-up", peer).table(bytes, load).hits(100).order(order.name());
         lab.record(measurement.samples(samples));

@@ -3,9 +3,9 @@
 use super::Experiment;
 use crate::{
     keys::LookUps,
-    lab::{Contest, Lab, Subject},
+    lab::{Contest, Lab, Placed, Subject},
     measurement::Measurement,
-    options::Settings,
+    options::{Bytes, Settings},
     report::tables,
 };
 
@@ -13,7 +13,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "lookups",
     title: "Look-ups",
     explanation: "Million look-ups per second of one thread. All filters hold the same keys and are asked for the same keys, in interleaved \
-                  rounds; before each sample as many other keys are looked up and not counted. In tables of up to 4 MiB a sample goes several \
+                  rounds; before its samples of a round each filter \
+                  looks up other keys that do not count, twice as many as the table has cache lines (in tables up to 64 MiB), so that all are equally warm. In tables of up to 4 MiB a sample goes several \
                   times over 65,536 keys, in larger ones once over many, drawn anew for each round. The limit reads one word (or two) at \
                   random for each of the same keys from an array of the same size and page kind: the best of a plain loop, prefetch and gather.",
     steps,
@@ -25,8 +26,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 pub(crate) const HITS: [u32; 3] = [0, 50, 100];
 
 fn steps(settings: &Settings) -> u64 {
-    let of_size =
-        |bytes: &u64| settings.loads_for(*bytes).len() as u64 * (HITS.len() as u64 * settings.rounds + weight(*bytes));
+    let of_size = |bytes: &u64| settings.loads_for(*bytes).len() as u64 * (settings.rounds + weight(*bytes));
     settings.sizes.iter().map(of_size).sum()
 }
 
@@ -50,7 +50,7 @@ fn size(lab: &mut Lab<'_>, bytes: u64) {
     let last = *loads.last().expect("at least one load");
     for load in loads {
         let plan = lab.plan(bytes, load);
-        lab.say(format!("look-ups, {}, {load}%: filling", crate::options::Bytes(bytes)));
+        lab.say(format!("look-ups, {}, {load}%: filling", Bytes(bytes)));
         for (spec, refused) in specs.iter().zip(&mut refused) {
             // Those with slots are filled on; others are built for just so many keys.
             let kept = subjects.iter().position(|subject| subject.spec.name == spec.name);
@@ -79,25 +79,25 @@ fn size(lab: &mut Lab<'_>, bytes: u64) {
         for _ in 0..weight(bytes) {
             lab.step();
         }
-        for hits in HITS {
-            lab.say(format!("look-ups, {}, {load}%, {hits}% hits", crate::options::Bytes(bytes)));
-            let (count, passes) = lab.sample(bytes);
-            let mut contest = Contest::new(passes);
-            for subject in &subjects {
-                contest.add(subject.spec.name, |hashes, found| subject.filter.contains_many(hashes, found));
-            }
-            contest.add_limit(&array);
-            for round in 0..lab.settings.rounds {
-                let warm_up = LookUps::random(plan.keys, count, hits, 2 * round + 1);
-                contest.round(&warm_up, &LookUps::random(plan.keys, count, hits, 2 * round + 2));
-                lab.step();
-            }
-            for (peer, samples, answers, way) in contest.finish() {
-                lab.check(&peer, &format!("look-ups, {} at {load}%", crate::options::Bytes(bytes)), answers);
-                let mut measurement =
+        lab.say(format!("look-ups, {}, {load}%", Bytes(bytes)));
+        let (count, passes) = lab.sample(bytes);
+        let mut contest = Contest::new(passes);
+        for subject in &subjects {
+            contest.add(subject.spec.name, |hashes, found| subject.filter.contains_many(hashes, found));
+        }
+        contest.add_limit(&array);
+        for round in 0..lab.settings.rounds {
+            let draw = |number, count, hits| LookUps::random(plan.keys, count, hits, 4 * round + number);
+            let sets = [1, 2, 3].map(|number| draw(number, count, HITS[number as usize - 1]));
+            contest.round(&draw(0, lab.warm_up(bytes), 50), &sets);
+            lab.step();
+        }
+        for (hits, placed) in HITS.into_iter().zip(contest.finish(HITS.len())) {
+            for Placed { peer, samples, answers, way } in placed {
+                lab.check(&peer, &format!("look-ups, {} at {load}%", Bytes(bytes)), answers);
+                let measurement =
                     Measurement::new("lookups", "look-up", peer).table(bytes, load).hits(hits).samples(samples);
-                measurement.note = way;
-                lab.record(measurement);
+                lab.record(Measurement { note: way.map(str::to_string), ..measurement });
             }
         }
     }
@@ -105,6 +105,6 @@ fn size(lab: &mut Lab<'_>, bytes: u64) {
 
 fn render(measurements: &[&Measurement]) -> String {
     tables::by_load(measurements, |one| {
-        one.hits.map_or_else(String::new, |hits| format!("{}, {hits}% hits", crate::options::Bytes(one.bytes)))
+        one.hits.map_or_else(String::new, |hits| format!("{}, {hits}% hits", Bytes(one.bytes)))
     })
 }

@@ -11,6 +11,7 @@ use super::Experiment;
 use crate::{
     keys::{self, Answers, LookUps},
     lab::{Lab, Subject},
+    limit::Way,
     measurement::{LIMIT_ONE, Measurement, mops},
     options::{Bytes, Settings},
     peers::{Peer, Shared, Spec},
@@ -206,12 +207,15 @@ fn mixed(lab: &mut Lab<'_>, bytes: u64, mix: Mix, threads: usize) {
                 }
             })
             .collect();
+        let warm_up = LookUps::random(plan.keys, lab.warm_up(bytes), 50, 63 + round * 64).hashes;
+        let mut ignored = vec![false; warm_up.len()];
         for (subject, samples, answers, wrong) in &mut subjects {
             if mix == Mix::Mostly && !subject.spec.removes && round > 0 {
                 // What was inserted cannot be taken out again.
                 *subject = Subject::filled(subject.spec, &plan).expect("as before");
             }
             let times = if mix == Mix::ReadOnly { passes } else { 1 };
+            subject.filter.contains_many(&warm_up, &mut ignored);
             let outcome = sample(subject, &scripts, mix, times);
             samples.push(outcome.rate);
             answers.add(outcome.answers);
@@ -223,10 +227,11 @@ fn mixed(lab: &mut Lab<'_>, bytes: u64, mix: Mix, threads: usize) {
             }
         }
         if let Some(array) = &array {
+            std::hint::black_box(array.read(Way::best(), false, &warm_up));
             let works = scripts.iter().map(|script| {
                 move || {
                     for _ in 0..passes {
-                        std::hint::black_box(array.read(crate::limit::Way::best(), false, &script.look_ups.hashes));
+                        std::hint::black_box(array.read(Way::best(), false, &script.look_ups.hashes));
                     }
                 }
             });

@@ -167,7 +167,7 @@ pub fn all() -> Vec<Spec> {
 
 /// Those that the options name.
 pub fn chosen(settings: &Settings) -> Vec<Spec> {
-    all().into_iter().filter(|spec| settings.peers.iter().any(|name| *name == spec.name)).collect()
+    all().into_iter().filter(|spec| settings.peers.contains(&spec.name)).collect()
 }
 
 /// A key that is its own hash, for filters that insist on hashing: [`PassThrough`] gives it back as it is.

@@ -5,10 +5,12 @@ use plotters::{
     prelude::*,
 };
 
+use super::tables;
+
 const SIZE: (u32, u32) = (960, 540);
 const LEGEND_WIDTH: i32 = 210;
 
-/// Colours that are told apart on white; ours first. With more lines than colours the markers differ.
+/// Colours that are told apart on white; ours first. Every filter has the same in all plots; where they come again, the markers differ.
 const COLOURS: [RGBColor; 10] = [
     RGBColor(214, 39, 40),
     RGBColor(148, 0, 60),
@@ -85,7 +87,8 @@ pub(super) fn draw(title: &str, x: &Axis, y: &Axis, series: &[Series], lines: bo
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         let drawn = if y.log {
-            chart(&root, title, (x, x_range), (y, (y_low..y_high).log_scale()), series, lines)
+            let range = (y_low..y_high).log_scale().with_key_points(steps(y_low, y_high));
+            chart(&root, title, (x, x_range), (y, range), series, lines)
         } else {
             chart(&root, title, (x, x_range), (y, y_low..y_high), series, lines)
         };
@@ -132,39 +135,105 @@ where
         .label_style(("sans-serif", 13))
         .light_line_style(WHITE)
         .draw()?;
-    for (number, series) in series.iter().enumerate() {
-        let style = colour(number).stroke_width(if series.ours { 3 } else { 1 });
+    let mut others = 0;
+    let styles: Vec<Style> = series.iter().map(|series| Style::of(&series.name, &mut others)).collect();
+    for (series, style) in series.iter().zip(&styles) {
         if lines {
-            chart.draw_series(LineSeries::new(series.points.iter().copied(), style))?;
+            let line = style.colour.stroke_width(if series.ours { 3 } else { 1 });
+            chart.draw_series(LineSeries::new(series.points.iter().copied(), line))?;
         }
         let points = series.points.iter().copied();
-        if is_circle(number) {
-            chart.draw_series(points.map(|point| Circle::new(point, 4, colour(number).filled())))?;
-        } else {
-            chart.draw_series(points.map(|point| Cross::new(point, 5, colour(number).stroke_width(2))))?;
-        }
+        match style.marker {
+            Marker::Circle => chart.draw_series(points.map(|point| Circle::new(point, 4, style.filled())))?,
+            Marker::Cross => chart.draw_series(points.map(|point| Cross::new(point, 5, style.stroke())))?,
+            Marker::Triangle => chart.draw_series(points.map(|point| TriangleMarker::new(point, 6, style.filled())))?,
+        };
     }
-    for (number, series) in series.iter().enumerate() {
+    for (number, (series, style)) in series.iter().zip(&styles).enumerate() {
         let height = 60 + 22 * number as i32;
         if lines {
-            let style = colour(number).stroke_width(if series.ours { 3 } else { 1 });
-            right.draw(&PathElement::new(vec![(0, height), (28, height)], style))?;
+            let line = style.colour.stroke_width(if series.ours { 3 } else { 1 });
+            right.draw(&PathElement::new(vec![(0, height), (28, height)], line))?;
         }
-        if is_circle(number) {
-            right.draw(&Circle::new((14, height), 4, colour(number).filled()))?;
-        } else {
-            right.draw(&Cross::new((14, height), 5, colour(number).stroke_width(2)))?;
+        let at = (14, height);
+        match style.marker {
+            Marker::Circle => right.draw(&Circle::new(at, 4, style.filled()))?,
+            Marker::Cross => right.draw(&Cross::new(at, 5, style.stroke()))?,
+            Marker::Triangle => right.draw(&TriangleMarker::new(at, 6, style.filled()))?,
         }
         right.draw(&Text::new(series.name.clone(), (36, height - 7), ("sans-serif", 14)))?;
     }
     Ok(())
 }
 
-fn colour(number: usize) -> RGBColor {
-    COLOURS[number % COLOURS.len()]
+#[derive(Clone, Copy)]
+enum Marker {
+    Circle,
+    Cross,
+    Triangle,
 }
 
-/// Circles first, then crosses, where colours come again.
-fn is_circle(number: usize) -> bool {
-    number < COLOURS.len()
+/// How a filter's line looks.
+#[derive(Clone, Copy)]
+struct Style {
+    colour: RGBColor,
+    marker: Marker,
+}
+
+impl Style {
+    /// By the place in the registry; the limits black; what is no filter of the registry in turn, with triangles.
+    fn of(name: &str, others: &mut usize) -> Self {
+        if tables::is_limit(name) {
+            let colour = if tables::is_first_limit(name) { RGBColor(0, 0, 0) } else { RGBColor(110, 110, 110) };
+            return Self { colour, marker: Marker::Triangle };
+        }
+        let (place, marker) = match tables::place(name) {
+            Some(place) if place < COLOURS.len() => (place, Marker::Circle),
+            Some(place) => (place, Marker::Cross),
+            None => {
+                *others += 1;
+                (*others - 1, Marker::Triangle)
+            }
+        };
+        Self { colour: COLOURS[place % COLOURS.len()], marker }
+    }
+
+    fn filled(self) -> ShapeStyle {
+        self.colour.filled()
+    }
+
+    fn stroke(self) -> ShapeStyle {
+        self.colour.stroke_width(2)
+    }
+}
+
+/// Where a logarithmic axis has its labels: 1, 2, 5, 10 and so on, or the powers of ten alone if these are many.
+fn steps(low: f64, high: f64) -> Vec<f64> {
+    let factors: &[f64] = if high / low > 3e3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let all = powers.flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powi(power)));
+    all.filter(|step| (low..=high).contains(step)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithmic_steps() {
+        assert_eq!(steps(1.5, 60.0), [2.0, 5.0, 10.0, 20.0, 50.0]);
+        assert_eq!(steps(0.9, 11_000.0), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
+    }
+
+    #[test]
+    fn plots_name_their_axes_and_lines() {
+        let series =
+            |name: &str| Series { name: name.to_string(), points: vec![(50.0, 3.0), (90.0, 200.0)], ours: false };
+        let (x, y) = (Axis::linear("load"), Axis::log("million"));
+        let svg = draw("Title", &x, &y, &[series("koel"), series("other")], true).unwrap();
+        for text in ["Title", "load", "million", "koel", "other", "100"] {
+            assert!(svg.contains(text), "{text}");
+        }
+        assert!(draw("Title", &x, &y, &[], true).is_none());
+    }
 }

@@ -20,6 +20,9 @@ use crate::{
     targets::{self, Outcome},
 };
 
+/// Says which records a column of the summary shows.
+type Accept = Box<dyn Fn(&&Measurement) -> bool>;
+
 /// Everything that a run found.
 #[derive(Debug, Serialize)]
 pub struct Report<'a> {
@@ -101,11 +104,11 @@ impl Report<'_> {
     fn summary(&self) -> String {
         let load = self.settings.usual_load();
         let sizes: Vec<u64> = self.settings.sizes.clone();
-        let cached = sizes.iter().copied().filter(|bytes| *bytes <= 1 << 20).max();
+        let cached = sizes.iter().copied().filter(|bytes| *bytes <= 2 << 20).max();
         let mut shown: Vec<u64> =
             cached.into_iter().chain(sizes.iter().copied().filter(|bytes| *bytes <= 64 << 20).max()).collect();
         shown.dedup();
-        let mut columns: Vec<(String, Box<dyn Fn(&&Measurement) -> bool>)> = Vec::new();
+        let mut columns: Vec<(String, Accept)> = Vec::new();
         for bytes in shown {
             for (hits, what) in [(0, "absent"), (100, "present")] {
                 let is = move |one: &&Measurement| {

@@ -36,10 +36,24 @@ pub fn grid(
     rows_and_columns(&sorted, section, |one| one.peer.clone(), column)
 }
 
+/// The place of a filter in the registry.
+pub fn place(peer: &str) -> Option<usize> {
+    peers::all().iter().position(|spec| spec.name == peer)
+}
+
+/// Whether a name is that of a limit.
+pub fn is_limit(name: &str) -> bool {
+    name == LIMIT_ONE || name == LIMIT_TWO
+}
+
+/// Whether it is that of the first.
+pub fn is_first_limit(name: &str) -> bool {
+    name == LIMIT_ONE
+}
+
 /// Filters in the order of their registry, what they do not know after them, the limits last.
 pub fn rank(peer: &str) -> usize {
-    let all = peers::all();
-    match all.iter().position(|spec| spec.name == peer) {
+    match place(peer) {
         Some(at) => at * 10,
         None if peer == LIMIT_ONE => 1_000_000,
         None if peer == LIMIT_TWO => 1_000_001,
