@@ -99,6 +99,12 @@ impl<'a> Lab<'a> {
         peers::chosen(self.settings).into_iter().filter(|spec| spec.affordable(self.settings, bytes)).collect()
     }
 
+    /// The same for questions of less weight: in tables larger than the cache only the filters that fill fast, and their closest peers.
+    pub fn quick_specs(&self, bytes: u64) -> Vec<Spec> {
+        let all = self.settings.peers_chosen || bytes <= 8 << 20;
+        self.specs(bytes).into_iter().filter(|spec| all || spec.large).collect()
+    }
+
     /// The plan of a table at a load.
     pub fn plan(&self, bytes: u64, load: u32) -> Plan {
         Plan { bytes, keys: bytes / 2 * u64::from(load) / 100, huge_pages: self.settings.huge_pages }

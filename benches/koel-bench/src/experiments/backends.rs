@@ -35,7 +35,8 @@ pub(crate) fn name(backend: Backend) -> &'static str {
 const HITS: [u32; 2] = [0, 100];
 
 fn steps(settings: &Settings) -> u64 {
-    settings.two_sizes().len() as u64 * settings.loads.len() as u64 * settings.rounds
+    let rounds: u64 = settings.two_sizes().into_iter().map(|bytes| settings.rounds_for(bytes)).sum();
+    settings.loads.len() as u64 * rounds
 }
 
 fn run(lab: &mut Lab<'_>) {
@@ -69,7 +70,7 @@ fn case(lab: &mut Lab<'_>, bytes: u64, load: u32) {
     if let Some(sbbf) = &sbbf {
         contest.add(sbbf.spec.name, |hashes, found| sbbf.filter.contains_many(hashes, found));
     }
-    for round in 0..lab.settings.rounds {
+    for round in 0..lab.settings.rounds_for(bytes) {
         let draw = |number, count, hits| LookUps::random(inserted, count, hits, 4 * round + number);
         contest.round(&draw(0, lab.warm_up(bytes), 50), &[draw(1, count, HITS[0]), draw(2, count, HITS[1])]);
         lab.step();

@@ -36,7 +36,7 @@ const WINDOW: u64 = 1024;
 const OWN_KEYS: u64 = 1 << 41;
 
 fn steps(settings: &Settings) -> u64 {
-    settings.two_sizes().len() as u64 * settings.rounds
+    settings.two_sizes().into_iter().map(|bytes| settings.rounds_for(bytes)).sum()
 }
 
 fn run(lab: &mut Lab<'_>) {
@@ -49,7 +49,7 @@ fn run(lab: &mut Lab<'_>) {
             .map(|subject| (subject, [const { Vec::<f64>::new() }; 3], Answers::default()))
             .collect();
         let (count, passes) = lab.sample(bytes);
-        for round in 0..lab.settings.rounds {
+        for round in 0..lab.settings.rounds_for(bytes) {
             let warm_up = LookUps::random(plan.keys, lab.warm_up(bytes), 50, 2 * round + 1);
             let look_ups = LookUps::random(plan.keys, count, 50, 2 * round + 2);
             for (subject, samples, answers) in &mut subjects {

@@ -23,7 +23,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 const ORDERS: [Order; 3] = [Order::Random, Order::Sequential, Order::Zipf];
 
 fn steps(settings: &Settings) -> u64 {
-    settings.two_sizes().len() as u64 * ORDERS.len() as u64 * settings.rounds
+    let rounds: u64 = settings.two_sizes().into_iter().map(|bytes| settings.rounds_for(bytes)).sum();
+    ORDERS.len() as u64 * rounds
 }
 
 fn run(lab: &mut Lab<'_>) {
@@ -32,7 +33,7 @@ fn run(lab: &mut Lab<'_>) {
         let plan = lab.plan(bytes, load);
         lab.say(format!("kinds of keys, {}", Bytes(bytes)));
         let subjects: Vec<Subject> =
-            lab.specs(bytes).into_iter().filter_map(|spec| Subject::filled(spec, &plan).ok()).collect();
+            lab.quick_specs(bytes).into_iter().filter_map(|spec| Subject::filled(spec, &plan).ok()).collect();
         // The same tables, filled with integers where these do as hashes.
         let mut integers: Vec<Subject> = subjects
             .iter()
@@ -74,7 +75,7 @@ fn contest(lab: &mut Lab<'_>, order: Order, bytes: u64, load: u32, subjects: &[S
     for subject in integers.iter().filter(|_| sequential) {
         of_integers.add(subject.spec.name, |hashes, found| subject.filter.contains_many(hashes, found));
     }
-    for round in 0..lab.settings.rounds {
+    for round in 0..lab.settings.rounds_for(bytes) {
         let (warm_up, look_ups) = (draw(2 * round + 1, lab.warm_up(bytes)), draw(2 * round + 2, count));
         if sequential {
             contest.round(&hashed(&warm_up), &[hashed(&look_ups)]);

@@ -26,7 +26,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 pub(crate) const HITS: [u32; 3] = [0, 50, 100];
 
 fn steps(settings: &Settings) -> u64 {
-    let of_size = |bytes: &u64| settings.loads_for(*bytes).len() as u64 * (settings.rounds + weight(*bytes));
+    let of_size =
+        |bytes: &u64| settings.loads_for(*bytes).len() as u64 * (settings.rounds_for(*bytes) + weight(*bytes));
     settings.sizes.iter().map(of_size).sum()
 }
 
@@ -86,7 +87,7 @@ fn size(lab: &mut Lab<'_>, bytes: u64) {
             contest.add(subject.spec.name, |hashes, found| subject.filter.contains_many(hashes, found));
         }
         contest.add_limit(&array);
-        for round in 0..lab.settings.rounds {
+        for round in 0..lab.settings.rounds_for(bytes) {
             let draw = |number, count, hits| LookUps::random(plan.keys, count, hits, 4 * round + number);
             let sets = [1, 2, 3].map(|number| draw(number, count, HITS[number as usize - 1]));
             contest.round(&draw(0, lab.warm_up(bytes), 50), &sets);

@@ -6,13 +6,14 @@ use crate::{
     lab::{Lab, Subject},
     measurement::{Measurement, mops, time},
     options::{Bytes, Settings},
+    peers::Spec,
     report::tables,
 };
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "removes",
     title: "Removals",
-    explanation: "Million removals per second of one thread, of a tenth of the slots' keys in no order, from the load down; they are put in again, \
+    explanation: "Million removals per second of one thread, of up to a tenth of the slots' keys in no order, from the load down; they are put in again, \
                   uncounted, for the next round. Every key has to be found.",
     steps,
     run,
@@ -35,28 +36,42 @@ fn shuffled(from: u64, to: u64, seed: u64) -> Vec<u64> {
 
 fn run(lab: &mut Lab<'_>) {
     for bytes in lab.settings.refillable_sizes() {
+        let last = lab.plan(bytes, *lab.settings.loads.last().expect("at least one load"));
+        let specs = lab.specs(bytes).into_iter().filter(|spec| spec.removes);
+        let mut subjects: Vec<Subject> = specs.filter_map(|spec| Subject::empty(spec, &last).ok()).collect();
         for load in lab.settings.loads.clone() {
-            case(lab, bytes, load);
+            lab.say(format!("removals, {}, {load}%: filling", Bytes(bytes)));
+            subjects.retain_mut(|subject| is_filled(lab, subject, bytes, load));
+            lab.say(format!("removals, {}, {load}%", Bytes(bytes)));
+            subjects = case(lab, subjects, bytes, load);
             lab.step();
         }
     }
 }
 
-fn case(lab: &mut Lab<'_>, bytes: u64, load: u32) {
+fn record(spec: &Spec, bytes: u64, load: u32) -> Measurement {
+    Measurement::new("removes", "remove", spec.name).table(bytes, load)
+}
+
+/// Fills on to the load; whether the filter took it.
+fn is_filled(lab: &mut Lab<'_>, subject: &mut Subject, bytes: u64, load: u32) -> bool {
     let plan = lab.plan(bytes, load);
-    lab.say(format!("removals, {}, {load}%: filling", Bytes(bytes)));
-    let mut subjects = Vec::new();
-    for spec in lab.specs(bytes).into_iter().filter(|spec| spec.removes) {
-        match Subject::filled(spec, &plan) {
-            Ok(subject) => subjects.push((subject, Vec::new())),
-            Err(note) => lab.record(Measurement::new("removes", "remove", spec.name).table(bytes, load).note(note)),
-        }
+    subject.fill(plan.keys);
+    let full = subject.is_full_as_planned(&plan);
+    if let Err(note) = &full {
+        lab.record(record(&subject.spec, bytes, load).note(note));
     }
-    lab.say(format!("removals, {}, {load}%", Bytes(bytes)));
-    let removed = plan.keys.min(plan.slots() / 10);
-    for round in 0..lab.settings.rounds {
+    full.is_ok()
+}
+
+/// Measures. Gives back those filters that took all keys again.
+fn case(lab: &mut Lab<'_>, subjects: Vec<Subject>, bytes: u64, load: u32) -> Vec<Subject> {
+    let plan = lab.plan(bytes, load);
+    let removed = plan.keys.min(plan.slots() / 10).min(2 * lab.settings.look_ups as u64);
+    let mut subjects: Vec<_> = subjects.into_iter().map(|subject| (subject, Vec::new(), true)).collect();
+    for round in 0..lab.settings.rounds_for(bytes) {
         let hashes = shuffled(plan.keys - removed, plan.keys, round);
-        for (subject, samples) in &mut subjects {
+        for (subject, samples, _) in subjects.iter_mut().filter(|(.., whole)| *whole) {
             let mut found = 0;
             let taken = time(|| {
                 // In chunks, like inserts: what a batch is given in one call is not the whole world.
@@ -64,19 +79,22 @@ fn case(lab: &mut Lab<'_>, bytes: u64, load: u32) {
             });
             samples.push(mops(found as u64, taken));
             let missed = (hashes.len() - found) as u64;
-            lab.check(
-                subject.spec.name,
-                &format!("removals, {} at {load}%", Bytes(bytes)),
-                keys::Answers { missed, ..Default::default() },
-            );
-            for chunk in hashes.chunks(keys::CHUNK) {
-                subject.filter.insert_many(chunk);
-            }
+            let place = format!("removals, {} at {load}%", Bytes(bytes));
+            lab.check(subject.spec.name, &place, keys::Answers { missed, ..Default::default() });
+        }
+        for (subject, _, whole) in subjects.iter_mut().filter(|(.., whole)| *whole) {
+            let again: usize = hashes.chunks(keys::CHUNK).map(|chunk| subject.filter.insert_many(chunk)).sum();
+            *whole = again == hashes.len();
         }
     }
-    for (subject, samples) in subjects {
-        lab.record(Measurement::new("removes", "remove", subject.spec.name).table(bytes, load).samples(samples));
+    let mut left = Vec::new();
+    for (subject, samples, whole) in subjects {
+        lab.record(record(&subject.spec, bytes, load).samples(samples));
+        if whole {
+            left.push(subject);
+        }
     }
+    left
 }
 
 fn render(measurements: &[&Measurement]) -> String {

@@ -14,7 +14,7 @@ use crate::{
     limit::Way,
     measurement::{LIMIT_ONE, Measurement, mops},
     options::{Bytes, Settings},
-    peers::{Peer, Shared, Spec},
+    peers::{Peer, Plan, Shared, Spec},
     report::tables,
 };
 
@@ -88,27 +88,47 @@ const fn own_keys(thread: usize) -> u64 {
     1 << 40 | (thread as u64) << 32
 }
 
-fn rounds(settings: &Settings, bytes: u64) -> u64 {
-    if bytes > 8 << 20 { settings.rounds.min(5) } else { settings.rounds }
-}
-
 fn steps(settings: &Settings) -> u64 {
     let sizes = settings.two_sizes();
-    let rounds: u64 = sizes.iter().map(|bytes| rounds(settings, *bytes)).sum();
+    let rounds: u64 = sizes.iter().map(|bytes| settings.rounds_for(*bytes)).sum();
     (MIXES.len() * settings.threads.len()) as u64 * rounds
 }
 
 fn run(lab: &mut Lab<'_>) {
     for bytes in lab.settings.two_sizes() {
+        lab.say(format!("threads, {}: filling", Bytes(bytes)));
+        let plan = lab.plan(bytes, LOAD);
+        let filled = lab.specs(bytes).into_iter().filter_map(|spec| Subject::filled(spec, &plan).ok());
+        let mut entrants: Vec<Entrant> = filled.map(|subject| Entrant { subject, extra: 0 }).collect();
         for mix in MIXES {
+            if mix == Mix::InsertOnly {
+                entrants.clear();
+            }
             for threads in lab.settings.threads.clone() {
                 lab.say(format!("threads, {}, {}, {threads} threads", Bytes(bytes), mix.name()));
                 if mix == Mix::InsertOnly {
                     insert_only(lab, bytes, threads);
                 } else {
-                    mixed(lab, bytes, mix, threads);
+                    mixed(lab, &mut entrants, bytes, mix, threads);
                 }
             }
+        }
+    }
+}
+
+/// A filter that is filled once for all mixes.
+struct Entrant {
+    subject: Subject,
+    /// Keys that were inserted on the way and cannot be taken out again.
+    extra: u64,
+}
+
+impl Entrant {
+    /// Builds the filter anew if what cannot be removed has become more than a twentieth of its keys.
+    fn refresh(&mut self, plan: &Plan) {
+        if self.extra > plan.keys / 20 {
+            self.subject = Subject::filled(self.subject.spec, plan).expect("as before");
+            self.extra = 0;
         }
     }
 }
@@ -170,7 +190,7 @@ fn hashes(numbers: Range<u64>) -> Vec<u64> {
     numbers.map(keys::present).collect()
 }
 
-fn mixed(lab: &mut Lab<'_>, bytes: u64, mix: Mix, threads: usize) {
+fn mixed(lab: &mut Lab<'_>, entrants: &mut [Entrant], bytes: u64, mix: Mix, threads: usize) {
     let plan = lab.plan(bytes, mix.load());
     let (looked_up, inserted, removed) = mix.block();
     let (count, passes) = lab.sample(bytes);
@@ -181,22 +201,19 @@ fn mixed(lab: &mut Lab<'_>, bytes: u64, mix: Mix, threads: usize) {
     let window =
         Window { each_round: (blocks * inserted) as u64, width: (plan.slots() / 256 / threads as u64).clamp(64, 4096) };
 
-    let specs = lab.specs(bytes).into_iter().filter(|spec| mix.takes(spec));
-    let mut subjects: Vec<_> = specs
-        .filter_map(|spec| Subject::filled(spec, &plan).ok())
-        .map(|subject| (subject, Vec::new(), Answers::default(), 0_usize))
-        .collect();
+    let taking_part = entrants.iter_mut().filter(|entrant| mix.takes(&entrant.subject.spec));
+    let mut subjects: Vec<_> = taking_part.map(|entrant| (entrant, Vec::new(), Answers::default(), 0_usize)).collect();
     if mix == Mix::Half {
-        for (subject, ..) in &mut subjects {
+        for (entrant, ..) in &mut subjects {
             for thread in 0..threads {
-                subject.filter.insert_many(&hashes(window.staying(thread, 0)));
+                entrant.subject.filter.insert_many(&hashes(window.staying(thread, 0)));
             }
         }
     }
     let mut limit = Vec::new();
     let array = (mix == Mix::ReadOnly).then(|| lab.array(bytes));
 
-    for round in 0..rounds(lab.settings, bytes) {
+    for round in 0..lab.settings.rounds_for(bytes) {
         let scripts: Vec<Script> = (0..threads)
             .map(|thread| {
                 let count = if mix == Mix::ReadOnly { count } else { blocks * looked_up };
@@ -209,20 +226,18 @@ fn mixed(lab: &mut Lab<'_>, bytes: u64, mix: Mix, threads: usize) {
             .collect();
         let warm_up = LookUps::random(plan.keys, lab.warm_up(bytes), 50, 63 + round * 64).hashes;
         let mut ignored = vec![false; warm_up.len()];
-        for (subject, samples, answers, wrong) in &mut subjects {
-            if mix == Mix::Mostly && !subject.spec.removes && round > 0 {
-                // What was inserted cannot be taken out again.
-                *subject = Subject::filled(subject.spec, &plan).expect("as before");
-            }
-            let times = if mix == Mix::ReadOnly { passes } else { 1 };
+        for (entrant, samples, answers, wrong) in &mut subjects {
+            entrant.refresh(&plan);
+            let subject = &mut entrant.subject;
             subject.filter.contains_many(&warm_up, &mut ignored);
-            let outcome = sample(subject, &scripts, mix, times);
+            let outcome = sample(subject, &scripts, mix, if mix == Mix::ReadOnly { passes } else { 1 });
             samples.push(outcome.rate);
             answers.add(outcome.answers);
             *wrong += outcome.wrong;
-            if mix == Mix::Mostly && subject.spec.removes {
+            if mix == Mix::Mostly {
                 for script in &scripts {
-                    subject.filter.remove_many(&script.inserts);
+                    let removed = subject.filter.remove_many(&script.inserts);
+                    entrant.extra += (script.inserts.len() - removed) as u64;
                 }
             }
         }
@@ -242,9 +257,15 @@ fn mixed(lab: &mut Lab<'_>, bytes: u64, mix: Mix, threads: usize) {
     }
     let record =
         |peer: &str| Measurement::new("threads", mix.name(), peer).table(bytes, mix.load()).hits(50).threads(threads);
-    for (subject, samples, answers, wrong) in subjects {
-        lab.check(subject.spec.name, &format!("{}, {}, {threads} threads", mix.name(), Bytes(bytes)), answers);
-        let mut measurement = record(subject.spec.name).samples(samples);
+    for (entrant, samples, answers, wrong) in subjects {
+        if mix == Mix::Half {
+            for thread in 0..threads {
+                entrant.subject.filter.remove_many(&hashes(window.staying(thread, lab.settings.rounds_for(bytes))));
+            }
+        }
+        let peer = entrant.subject.spec.name;
+        lab.check(peer, &format!("{}, {}, {threads} threads", mix.name(), Bytes(bytes)), answers);
+        let mut measurement = record(peer).samples(samples);
         measurement.note = (wrong > 0).then(|| format!("{wrong} inserts refused or removals not found"));
         lab.record(measurement);
     }
@@ -308,31 +329,32 @@ fn follow(filter: &dyn Peer, script: &Script, mix: Mix, factor: usize, found: &m
 
 fn insert_only(lab: &mut Lab<'_>, bytes: u64, threads: usize) {
     let plan = lab.plan(bytes, FILL_LOAD);
-    let share = plan.keys / threads as u64;
-    for spec in lab.specs(bytes).into_iter().filter(|spec| Mix::InsertOnly.takes(spec)) {
-        let mut samples = Vec::new();
-        let mut refused = 0;
-        for _ in 0..rounds(lab.settings, bytes).min(3) {
-            let Ok(subject) = Subject::empty(spec, &plan) else { continue };
+    // Made beforehand: nobody is charged for them.
+    let all: Vec<u64> = hashes(0..plan.keys / threads as u64 * threads as u64);
+    let specs = lab.specs(bytes).into_iter().filter(|spec| Mix::InsertOnly.takes(spec));
+    let mut results: Vec<_> = specs.map(|spec| (spec, Vec::new(), 0)).collect();
+    for round in 0..lab.settings.rounds_for(bytes) {
+        // Large tables take long to fill: three rounds are enough.
+        for (spec, samples, refused) in results.iter_mut().filter(|_| bytes <= 8 << 20 || round < 3) {
+            let Ok(subject) = Subject::empty(*spec, &plan) else { continue };
             let shared = subject.filter.shared().expect("only shared filters");
             let mut done = vec![0; threads];
-            let works = done.iter_mut().enumerate().map(|(thread, done)| {
-                let from = thread as u64 * share;
-                move || *done = keys::in_chunks(from, from + share, |hashes| shared.insert_many(hashes))
+            let works = done.iter_mut().zip(all.chunks(all.len() / threads)).map(|(done, own)| {
+                move || *done = own.chunks(keys::CHUNK).map(|chunk| shared.insert_many(chunk)).sum()
             });
             let taken = together(works.collect());
-            let inserted: u64 = done.iter().sum();
-            refused += share * threads as u64 - inserted;
-            samples.push(mops(inserted, taken));
+            let inserted: usize = done.iter().sum();
+            *refused += all.len() - inserted;
+            samples.push(mops(inserted as u64, taken));
         }
-        let mut measurement = Measurement::new("threads", Mix::InsertOnly.name(), spec.name)
-            .table(bytes, FILL_LOAD)
-            .threads(threads)
-            .samples(samples);
+        lab.step();
+    }
+    for (spec, samples, refused) in results {
+        let measurement = Measurement::new("threads", Mix::InsertOnly.name(), spec.name);
+        let mut measurement = measurement.table(bytes, FILL_LOAD).threads(threads).samples(samples);
         measurement.note = (refused > 0).then(|| format!("{refused} inserts refused"));
         lab.record(measurement);
     }
-    (0..rounds(lab.settings, bytes)).for_each(|_| lab.step());
 }
 
 fn render(measurements: &[&Measurement]) -> String {

@@ -7,7 +7,6 @@ use super::{BuildPassThrough, Hashed, Peer, Shared, Spec};
 pub(super) const SPECS: &[Spec] = &[Spec {
     removes: true,
     shared: true,
-    sized_for_keys: true,
     ..Spec::new(
         "dashmap",
         "6, a sharded hash set of the 64-bit hashes, exact; a hasher that passes them through",
