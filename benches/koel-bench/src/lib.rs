@@ -49,17 +49,25 @@ pub fn run(settings: &Settings) -> Result<bool, String> {
     let pages =
         settings.huge_pages.then(|| machine::huge_page_shares(settings.sizes.last().copied().unwrap_or(0))).flatten();
     let mut lab = Lab::new(settings, progress.clone());
+    let mut durations = Vec::new();
     for experiment in experiments::chosen(settings) {
+        let start = Instant::now();
         (experiment.run)(&mut lab);
+        durations.push((experiment.name, start.elapsed().as_secs_f64()));
     }
     progress.finish_and_clear();
 
     let Lab { mut measurements, missed, .. } = lab;
-    measurement::compare(&mut measurements, &[peers::koel::SINGLE, peers::koel::BATCH]);
+    let names = |accept: fn(&peers::Spec) -> bool| -> Vec<&'static str> {
+        peers::all().iter().filter(|spec| accept(spec)).map(|spec| spec.name).collect()
+    };
+    let ours = [names(|spec| spec.ours), experiments::backend_names()].concat();
+    measurement::compare(&mut measurements, &ours, &names(|spec| spec.removes));
     let report = Report {
         machine: Machine::this(),
         settings,
         seconds: start.elapsed().as_secs_f64(),
+        durations,
         pages,
         targets: targets::evaluate(&measurements, settings),
         measurements: &measurements,

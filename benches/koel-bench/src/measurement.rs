@@ -64,6 +64,8 @@ pub struct Measurement {
     pub samples: Vec<f64>,
     /// The median over that of the best filter that is not ours, in the same case.
     pub to_best_peer: Option<f64>,
+    /// The same with the best of those that delete, too.
+    pub to_best_deleting: Option<f64>,
     /// The median over that of [`LIMIT_ONE`], in the same case.
     pub to_limit: Option<f64>,
     /// Whatever else has to be said.
@@ -90,6 +92,7 @@ impl Measurement {
             max: f64::NAN,
             samples: Vec::new(),
             to_best_peer: None,
+            to_best_deleting: None,
             to_limit: None,
             note: None,
         }
@@ -173,26 +176,25 @@ pub fn quantile(sorted: &[f64], part: f64) -> f64 {
     below + (above - below) * at.fract()
 }
 
-/// Fills in how each throughput compares with the best peer and with the limit of its case.
-pub fn compare(measurements: &mut [Measurement], ours: &[&str]) {
+/// Fills in how each throughput compares with the best peer, the best that deletes, and the limit of its case.
+pub fn compare(measurements: &mut [Measurement], ours: &[&str], deleting: &[&str]) {
     let ratios: Vec<_> = measurements
         .iter()
         .map(|one| {
             if one.unit != Unit::Mops || !one.is_measured() {
-                return (None, None);
+                return [None; 3];
             }
             let case = || measurements.iter().filter(|other| one.same_case(other) && other.is_measured());
-            let best = case()
-                .filter(|other| !other.is_limit() && !ours.contains(&other.peer.as_str()))
-                .map(|other| other.median)
-                .max_by(f64::total_cmp);
+            let peers = || case().filter(|other| !other.is_limit() && !ours.contains(&other.peer.as_str()));
+            let deleting = peers().filter(|other| deleting.contains(&other.peer.as_str()));
+            let best = peers().map(|other| other.median).max_by(f64::total_cmp);
+            let best_deleting = deleting.map(|other| other.median).max_by(f64::total_cmp);
             let limit = case().find(|other| other.peer == LIMIT_ONE).map(|other| other.median);
-            (best.map(|best| one.median / best), limit.map(|limit| one.median / limit))
+            [best, best_deleting, limit].map(|other| other.map(|other| one.median / other))
         })
         .collect();
-    for (one, (to_best_peer, to_limit)) in measurements.iter_mut().zip(ratios) {
-        one.to_best_peer = to_best_peer;
-        one.to_limit = to_limit;
+    for (one, ratios) in measurements.iter_mut().zip(ratios) {
+        [one.to_best_peer, one.to_best_deleting, one.to_limit] = ratios;
     }
 }
 
@@ -230,8 +232,8 @@ mod tests {
         let of = |peer: &str, load, figure| Measurement::new("e", "o", peer).table(8, load).samples(vec![figure]);
         let mut all =
             [of("koel", 50, 6.0), of("a", 50, 2.0), of("b", 50, 3.0), of(LIMIT_ONE, 50, 12.0), of("c", 75, 100.0)];
-        compare(&mut all, &["koel"]);
-        assert_eq!((all[0].to_best_peer, all[0].to_limit), (Some(2.0), Some(0.5)));
+        compare(&mut all, &["koel"], &["koel", "a"]);
+        assert_eq!((all[0].to_best_peer, all[0].to_best_deleting, all[0].to_limit), (Some(2.0), Some(3.0), Some(0.5)));
         assert_eq!((all[4].to_best_peer, all[4].to_limit), (Some(1.0), None));
     }
 

@@ -60,46 +60,48 @@ fn measure(lab: &mut Lab<'_>, bytes: u64, spec: Spec) {
     let old: Vec<u64> = (0..changed).map(keys::present).collect();
     let new: Vec<u64> = (plan.keys..plan.keys + changed).map(keys::present).collect();
     if spec.removes {
-        let mut missed = 0;
-        let mut histogram = Histogram::new(3).expect("three digits");
-        for hash in &old {
-            missed += u64::from(!one(&mut histogram, || filter.remove(*hash)));
-        }
+        let (histogram, missed) = timed_if(&old, |hash| filter.remove(hash));
         record(lab, spec.name, "remove", bytes, &histogram);
-        lab.check(
-            spec.name,
-            &format!("latency, removals, {}", Bytes(bytes)),
-            keys::Answers { missed, ..Default::default() },
-        );
+        let place = format!("latency, removals, {}", Bytes(bytes));
+        lab.check(spec.name, &place, keys::Answers { missed, ..Default::default() });
     }
     if !spec.fixed {
-        let mut histogram = Histogram::new(3).expect("three digits");
-        for hash in &new {
-            // A refused insert is not counted.
-            let mut discarded = Histogram::new(3).expect("three digits");
-            if one(&mut discarded, || filter.insert(*hash)) {
-                histogram.add(&discarded).expect("equal bounds");
-            }
-        }
+        // Refused inserts are not counted.
+        let (histogram, _) = timed_if(&new, |hash| filter.insert(hash));
         record(lab, spec.name, "insert", bytes, &histogram);
     }
 }
 
-/// Times one call.
-#[inline(always)]
-fn one<T>(histogram: &mut Histogram<u64>, call: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let answer = black_box(call());
-    histogram.saturating_record(start.elapsed().as_nanos() as u64);
-    answer
+/// Up to a minute, three digits.
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("bounds")
 }
 
+/// Times each call by itself.
 fn timed<T, C: FnOnce() -> T>(calls: impl Iterator<Item = C>) -> Histogram<u64> {
-    let mut histogram = Histogram::new(3).expect("three digits");
-    calls.for_each(|call| {
-        one(&mut histogram, call);
-    });
+    let mut histogram = histogram();
+    for call in calls {
+        let start = Instant::now();
+        black_box(call());
+        histogram.saturating_record(start.elapsed().as_nanos() as u64);
+    }
     histogram
+}
+
+/// Times each call that does what it should; how many did not.
+fn timed_if(hashes: &[u64], mut call: impl FnMut(u64) -> bool) -> (Histogram<u64>, u64) {
+    let (mut histogram, mut failed) = (histogram(), 0);
+    for hash in hashes {
+        let start = Instant::now();
+        let done = black_box(call(*hash));
+        let taken = start.elapsed();
+        if done {
+            histogram.saturating_record(taken.as_nanos() as u64);
+        } else {
+            failed += 1;
+        }
+    }
+    (histogram, failed)
 }
 
 fn record(lab: &mut Lab<'_>, peer: &str, operation: &str, bytes: u64, histogram: &Histogram<u64>) {

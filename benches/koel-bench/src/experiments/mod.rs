@@ -44,6 +44,11 @@ pub const ALL: &[Experiment] = &[
     false_positives::EXPERIMENT,
 ];
 
+/// The names under which batches on one backend are recorded: ours, too, though not in the registry of filters.
+pub fn backend_names() -> Vec<&'static str> {
+    koel::Backend::ALL.into_iter().map(backends::name).collect()
+}
+
 /// Those that the settings name.
 pub fn chosen(settings: &Settings) -> impl Iterator<Item = &'static Experiment> {
     ALL.iter().filter(|experiment| settings.experiments.contains(&experiment.name))

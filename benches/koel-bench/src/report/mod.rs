@@ -32,6 +32,8 @@ pub struct Report<'a> {
     pub settings: &'a Settings,
     /// How long it took.
     pub seconds: f64,
+    /// How long each experiment took, in seconds.
+    pub durations: Vec<(&'static str, f64)>,
     /// What huge pages there were, if they were asked for and the system tells.
     pub pages: Option<HugePageShares>,
     /// All figures.

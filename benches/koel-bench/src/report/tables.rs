@@ -7,7 +7,8 @@ use crate::{
 
 /// What the cells of throughput say, once for the whole report.
 pub const LEGEND: &str = "Cells: median of the rounds in million operations per second, ± half the distance between the quartiles; then in brackets how many times the \
-                          best filter that is not koel, in the same case, and how many times the one-read limit of the memory, where it was measured.";
+                          best filter that is not koel, in the same case; how many times the best that deletes, if that is another one; and how many times the \
+                          one-read limit of the memory, where it was measured.";
 
 /// One table for each section, a row for each filter, a column for each load.
 pub fn by_load(measurements: &[&Measurement], section: impl Fn(&Measurement) -> String) -> String {
@@ -120,7 +121,8 @@ pub fn cell(one: &Measurement) -> String {
     if one.samples.len() > 1 && one.median != 0.0 {
         text += &format!(" ±{:.0}%", 50.0 * (one.upper - one.lower) / one.median);
     }
-    let ratios = [(one.to_best_peer, "best"), (one.to_limit, "limit")];
+    let deleting = one.to_best_deleting.filter(|ratio| Some(*ratio) != one.to_best_peer);
+    let ratios = [(one.to_best_peer, "best"), (deleting, "deleting"), (one.to_limit, "limit")];
     let ratios: Vec<String> =
         ratios.iter().filter_map(|(ratio, of)| ratio.map(|ratio| format!("{ratio:.2} {of}"))).collect();
     // A limit beside itself says nothing.
@@ -142,6 +144,8 @@ pub fn figure(value: f64, unit: Unit) -> String {
         Unit::Nanoseconds => format!("{value:.0} ns"),
         Unit::Share if value == 0.0 => "0".to_string(),
         Unit::Share => format!("{value:.2e}"),
+        Unit::PerKey if value == 0.0 => "0".to_string(),
+        Unit::PerKey if value < 0.001 => format!("{value:.1e}"),
         Unit::PerKey => format!("{value:.4}"),
         Unit::BitsPerKey => format!("{value:.2}"),
     }
@@ -162,7 +166,7 @@ mod tests {
         let mut all =
             vec![of("sbbf-rs", 90, 100.0), of("sbbf-rs", 50, 120.0), of("koel", 50, 60.0), of(LIMIT_ONE, 50, 240.0)];
         all.push(Measurement::new("lookups", "look-up", "cuckoofilter").table(1 << 20, 95).note("refused at 94.0%"));
-        crate::measurement::compare(&mut all, &["koel"]);
+        crate::measurement::compare(&mut all, &["koel"], &[]);
         let text = by_load(&all.iter().collect::<Vec<_>>(), |_| "1 MiB".to_string());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "**1 MiB**");
