@@ -104,14 +104,17 @@ impl Report<'_> {
 
     /// One row for each filter, the figures that most people look for.
     fn summary(&self) -> String {
-        let load = self.settings.usual_load();
-        let sizes: Vec<u64> = self.settings.sizes.clone();
-        let cached = sizes.iter().copied().filter(|bytes| *bytes <= 2 << 20).max();
-        let mut shown: Vec<u64> =
-            cached.into_iter().chain(sizes.iter().copied().filter(|bytes| *bytes <= 64 << 20).max()).collect();
+        let sizes = || self.settings.sizes.iter().copied();
+        let cached = sizes().filter(|bytes| *bytes <= 2 << 20).max();
+        let in_memory = sizes().filter(|bytes| *bytes <= 64 << 20).max().or(sizes().max());
+        let mut shown: Vec<u64> = cached.into_iter().chain(in_memory).collect();
         shown.dedup();
         let mut columns: Vec<(String, Accept)> = Vec::new();
         for bytes in shown {
+            // Very large tables are measured at one load alone.
+            let loads = self.settings.loads_for(bytes);
+            let usual = self.settings.usual_load();
+            let load = if loads.contains(&usual) { usual } else { loads[0] };
             for (hits, what) in [(0, "absent"), (100, "present")] {
                 let is = move |one: &&Measurement| {
                     one.experiment == "lookups" && (one.bytes, one.load, one.hits) == (bytes, load, Some(hits))
@@ -145,6 +148,9 @@ impl Report<'_> {
             })
         };
         columns.retain(|(_, is)| self.measurements.iter().any(|one| is(&one)));
+        if columns.is_empty() {
+            return String::new();
+        }
         let mut text = "## Summary\n\nMillion operations per second of one thread, medians.\n\n".to_string();
         let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
         text += &format!("| {:width$} |", "");
