@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size)]
     sizes: Vec<u64>,
 
-    /// Loads: percent of the slots that are taken, 1 to 95 [default: 50,75,90,95; a table of 1 GiB only the one nearest to 75]
+    /// Loads: percent of the slots that are taken, 1 to 95 [default: 50,75,90,95; fewer in the largest tables]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=95))]
     loads: Vec<u32>,
 
@@ -233,8 +233,11 @@ impl Settings {
 
     /// The loads to measure a table of this size at.
     pub fn loads_for(&self, bytes: u64) -> Vec<u32> {
-        if self.loads_chosen || bytes < 512 << 20 {
+        if self.loads_chosen || bytes <= self.large_bytes {
             return self.loads.clone();
+        }
+        if self.mode == Mode::Quick && bytes < 512 << 20 {
+            return self.loads.iter().copied().filter(|load| [75, 90].contains(load)).collect();
         }
         self.loads.iter().copied().min_by_key(|load| load.abs_diff(75)).into_iter().collect()
     }
@@ -336,6 +339,8 @@ mod tests {
         assert_eq!(settings.experiments.len(), experiments::ALL.len());
         assert_eq!(settings.peers.len(), peers::all().len());
         assert!(settings.huge_pages && settings.out.is_none() && settings.json.is_none());
+        assert_eq!((settings.loads_for(1 << 20).len(), settings.loads_for(64 << 20)), (4, vec![75, 90]));
+        assert_eq!(settings.loads_for(1 << 30), [75]);
         assert!(settings.threads.contains(&1) && settings.threads.contains(&2));
     }
 
