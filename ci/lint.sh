@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-for package in . fuzz loom-tests; do
+for package in . benches/koel-bench fuzz loom-tests; do
     cargo fmt --check --manifest-path "$package/Cargo.toml"
 done
 
@@ -11,6 +11,7 @@ done
 deny=(-D warnings -D clippy::incompatible_msrv)
 cargo clippy --locked --all-targets --all-features -- "${deny[@]}"
 cargo clippy --locked --all-targets --no-default-features -- "${deny[@]}"
+cargo clippy --locked -p koel-bench --all-targets -- "${deny[@]}"
 # What stands behind a cfg is not looked at otherwise.
 (
     export CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom"
@@ -18,4 +19,6 @@ cargo clippy --locked --all-targets --no-default-features -- "${deny[@]}"
     cargo clippy --locked --manifest-path loom-tests/Cargo.toml --all-targets -- "${deny[@]}"
 )
 
-RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --all-features
+export RUSTDOCFLAGS="-D warnings"
+cargo doc --locked --no-deps --all-features
+cargo doc --locked --no-deps -p koel-bench --lib

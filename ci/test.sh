@@ -26,7 +26,9 @@ step "tests, no features" cargo test --locked --no-default-features
 step "loom" ci/loom.sh
 step "real keys" ci/real-keys.sh
 step "batches on older processors" ci/backends.sh
-step "benchmark, each once" cargo test --locked --release --bench ops
+step "tests of the laboratory" cargo test --locked --release -p koel-bench
+step "benchmarks, each once" ci/bench-smoke.sh
+step "instructions" ci/asm.sh
 step "example cache_guard" cache_guard
 step "fuzz" ci/fuzz.sh 20
 step "no_std" ci/no-std.sh

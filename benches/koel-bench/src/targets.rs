@@ -1,0 +1,264 @@
+//! The figures to reach, computed from the records of the run itself.
+//!
+//! Each is a ratio of two medians of the same run. Where a figure is asked of several loads or sizes, the worst counts, and its case is named.
+
+use serde::Serialize;
+
+use crate::{
+    measurement::{LIMIT_ONE, LIMIT_TWO, Measurement},
+    options::{Bytes, Settings},
+    peers::{
+        self,
+        koel::{BATCH, SINGLE},
+    },
+};
+
+const ATOMIC: &str = "atomic-cuckoo-filter";
+const FASTEST: &str = "sbbf-rs";
+const GIBIBYTE: u64 = 1 << 30;
+const MEMORY: u64 = 64 << 20;
+/// The load at which tables in memory are compared.
+const LOAD: u32 = 75;
+
+/// A figure to reach, and what came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// What is divided by what.
+    pub target: String,
+    /// At least so much.
+    pub wanted: f64,
+    /// The worst case of the run.
+    pub measured: f64,
+    /// Whether that is enough.
+    pub reached: bool,
+    /// Which case it was, of how many.
+    pub case: String,
+}
+
+/// The records, to be asked.
+struct Records<'m>(Vec<&'m Measurement>);
+
+impl<'m> Records<'m> {
+    fn of(&self, experiment: &'static str, peer: &str) -> impl Iterator<Item = &'m Measurement> {
+        self.0.iter().copied().filter(move |one| one.experiment == experiment && one.peer == peer)
+    }
+
+    /// The record of another filter in the same case.
+    fn beside(&self, one: &Measurement, peer: &str) -> Option<&'m Measurement> {
+        self.0.iter().copied().find(|other| other.peer == peer && one.same_case(other))
+    }
+
+    /// The best of several filters in the same case.
+    fn best_beside(&self, one: &Measurement, peers: &[&str]) -> Option<&'m Measurement> {
+        let found = peers.iter().filter_map(|peer| self.beside(one, peer));
+        found.max_by(|one, other| one.median.total_cmp(&other.median))
+    }
+}
+
+/// The worst of some ratios as an outcome; none if nothing of it was measured.
+fn worst(target: impl Into<String>, wanted: f64, ratios: impl Iterator<Item = (f64, String)>) -> Option<Outcome> {
+    let ratios: Vec<(f64, String)> = ratios.collect();
+    let count = ratios.len();
+    let (measured, case) = ratios.into_iter().min_by(|one, other| one.0.total_cmp(&other.0))?;
+    let case = if count > 1 { format!("{case} (worst of {count} cases)") } else { case };
+    Some(Outcome { target: target.into(), wanted, measured, reached: measured >= wanted, case })
+}
+
+fn case(one: &Measurement) -> String {
+    let mut text = format!("{}, {} at {}%", one.operation, Bytes(one.bytes), one.load);
+    if let Some(hits) = one.hits {
+        text += &format!(", {hits}% hits");
+    }
+    if one.threads > 1 {
+        text += &format!(", {} threads", one.threads);
+    }
+    text
+}
+
+/// All outcomes of which the run has the figures.
+pub fn evaluate(measurements: &[Measurement], settings: &Settings) -> Vec<Outcome> {
+    let records = Records(measurements.iter().filter(|one| one.is_measured()).collect());
+    let cached = settings.sizes.iter().copied().filter(|bytes| *bytes <= 2 << 20).max();
+    let mut all = Vec::new();
+    memory(&records, &mut all);
+    if let Some(cached) = cached {
+        in_cache(&records, cached, &mut all);
+    }
+    inserts(&records, &mut all);
+    atomic_peers(&records, &mut all);
+    threads(&records, &mut all);
+    all
+}
+
+/// Ratios to another filter in all cases that the filter accepts.
+fn to_peer<'r>(
+    records: &'r Records<'_>,
+    experiment: &'static str,
+    ours: &'r str,
+    peer: &'r str,
+    accept: impl Fn(&Measurement) -> bool + 'r,
+) -> impl Iterator<Item = (f64, String)> + 'r {
+    let own = records.of(experiment, ours).filter(move |one| accept(one));
+    own.filter_map(move |one| records.beside(one, peer).map(|other| (one.median / other.median, case(one))))
+}
+
+fn memory(records: &Records<'_>, all: &mut Vec<Outcome>) {
+    for (hits, what) in [(0, "absent"), (100, "present")] {
+        let at = |bytes| move |one: &Measurement| (one.bytes, one.load, one.hits) == (bytes, LOAD, Some(hits));
+        let mut add = |bytes, peer, wanted| {
+            let target = format!("{} at {LOAD}%: contains_hashes, {what} keys, to {peer}", Bytes(bytes));
+            all.extend(worst(target, wanted, to_peer(records, "lookups", BATCH, peer, at(bytes))));
+        };
+        add(GIBIBYTE, LIMIT_TWO, 1.4);
+        add(GIBIBYTE, LIMIT_ONE, 0.75);
+        add(MEMORY, LIMIT_ONE, 0.75);
+        add(MEMORY, FASTEST, 1.0);
+    }
+}
+
+/// The filters of one thread that delete.
+fn deletable() -> Vec<&'static str> {
+    peers::all().iter().filter(|spec| !spec.ours && !spec.shared && spec.removes).map(|spec| spec.name).collect()
+}
+
+fn in_cache(records: &Records<'_>, bytes: u64, all: &mut Vec<Outcome>) {
+    let size = Bytes(bytes);
+    let deletable = deletable();
+    for (hits, what, single) in [(0, "absent", 0.75), (100, "present", 1.0)] {
+        let accept =
+            move |one: &Measurement| (one.bytes, one.hits) == (bytes, Some(hits)) && (50..=90).contains(&one.load);
+        let title = |text: &str| format!("{size}, 50 to 90%, {what} keys: {text}");
+        all.extend(worst(
+            title("contains_hashes to contains_hash"),
+            2.2,
+            to_peer(records, "lookups", BATCH, SINGLE, accept),
+        ));
+        all.extend(worst(
+            title("contains_hashes to sbbf-rs"),
+            1.8,
+            to_peer(records, "lookups", BATCH, FASTEST, accept),
+        ));
+        let avx2 = to_peer(records, "backends", "koel batch, AVX2", SINGLE, accept);
+        all.extend(worst(title("contains_hashes on AVX2 to contains_hash"), 1.3, avx2));
+        let own = records.of("lookups", SINGLE).filter(|one| accept(one));
+        let ratios = own.filter_map(|one| {
+            let best = records.best_beside(one, &deletable)?;
+            Some((one.median / best.median, format!("{}, against {}", case(one), best.peer)))
+        });
+        all.extend(worst(title("contains_hash to the fastest deletable peer of one thread"), single, ratios));
+    }
+}
+
+fn inserts(records: &Records<'_>, all: &mut Vec<Outcome>) {
+    let whole = |one: &Measurement| one.bytes == MEMORY && one.operation == "insert, 0 to 95%";
+    let last = |one: &Measurement| one.bytes == MEMORY && one.operation == "insert, last 5%" && one.load == 95;
+    let size = Bytes(MEMORY);
+    let to_atomic = |accept: fn(&Measurement) -> bool| to_peer(records, "inserts", BATCH, ATOMIC, accept);
+    all.extend(worst(format!("{size}: insert_hashes to 95%, to {ATOMIC}"), 2.5, to_atomic(whole)));
+    let deletable = deletable();
+    let ratios = records.of("inserts", BATCH).filter(|one| whole(one)).filter_map(|one| {
+        let best = records.best_beside(one, &deletable)?;
+        Some((one.median / best.median, format!("{}, against {}", case(one), best.peer)))
+    });
+    all.extend(worst(format!("{size}: insert_hashes to 95%, to the best deletable peer of one thread"), 1.5, ratios));
+    all.extend(worst(format!("{size}: insert_hashes over the last 5%, to {ATOMIC}"), 4.0, to_atomic(last)));
+}
+
+fn atomic_peers(records: &Records<'_>, all: &mut Vec<Outcome>) {
+    for ours in [BATCH, SINGLE] {
+        let mut add = |what: &str, wanted, parts: &[(&'static str, &'static str)]| {
+            let ratios = parts.iter().flat_map(|(experiment, operation)| {
+                to_peer(records, experiment, ours, ATOMIC, move |one| one.operation.starts_with(operation))
+            });
+            all.extend(worst(format!("{ours} to {ATOMIC}: {what}"), wanted, ratios));
+        };
+        add(
+            "look-ups, every size, load, kind and number of threads",
+            3.0,
+            &[("lookups", ""), ("keys", ""), ("threads", "read only"), ("churn", "look-up")],
+        );
+        add("inserts", 2.0, &[("inserts", ""), ("threads", "insert only")]);
+        add("removals", 2.0, &[("removes", "")]);
+        add("mixed, that is: ahead", 1.0, &[("threads", "95/5"), ("threads", "50/50")]);
+    }
+    let bloom = "fastbloom atomic";
+    let rate =
+        |peer: &str| records.of("false-positives", peer).find(|one| one.operation == "measured").map(|one| one.median);
+    let rates = match (rate("koel 4 x 15"), rate(bloom)) {
+        (Some(ours), Some(theirs)) => format!(" (false positives measured: {ours:.2e} against {theirs:.2e})"),
+        _ => String::new(),
+    };
+    for ours in [BATCH, SINGLE] {
+        let ratios = to_peer(records, "lookups", ours, bloom, |_| true);
+        all.extend(worst(format!("{ours} to {bloom}, sized for the same rate: look-ups{rates}"), 1.0, ratios));
+    }
+}
+
+fn threads(records: &Records<'_>, all: &mut Vec<Outcome>) {
+    for ours in [BATCH, SINGLE] {
+        for (mix, wanted) in [("read only", 1.8), ("insert only", 1.6), ("95/5", 1.6)] {
+            let two = records.of("threads", ours).filter(|one| one.operation == mix && one.threads == 2);
+            let ratios = two.filter_map(|two| {
+                let one = records
+                    .of("threads", ours)
+                    .find(|one| (one.threads, one.bytes, &one.operation) == (1, two.bytes, &two.operation))?;
+                Some((two.median / one.median, case(two)))
+            });
+            all.extend(worst(format!("{ours}, two threads to one: {mix}"), wanted, ratios));
+        }
+        let beside = records.of("churn", ours).filter(|one| one.operation == "look-up beside a writer");
+        let ratios = beside.filter_map(|beside| {
+            let idle = records
+                .of("churn", ours)
+                .find(|one| (one.bytes, &one.operation[..]) == (beside.bytes, "look-up, idle"))?;
+            Some((beside.median / idle.median, case(beside)))
+        });
+        all.extend(worst(format!("{ours}: look-ups beside a writer at 90%, to idle"), 0.8, ratios));
+    }
+}
+
+/// The section of the report.
+pub fn markdown(outcomes: &[Outcome]) -> String {
+    let mut text = "## Targets\n\nRatios of medians of this run; of several cases the worst.\n\n".to_string();
+    if outcomes.is_empty() {
+        return text + "None of the figures to reach was measured in this run.\n";
+    }
+    text += "| target | at least | measured | reached | case |\n|---|---:|---:|---|---|\n";
+    for one in outcomes {
+        let reached = if one.reached { "yes" } else { "**no**" };
+        text += &format!("| {} | {:.2} | {:.2} | {reached} | {} |\n", one.target, one.wanted, one.measured, one.case);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::options::Args;
+
+    #[test]
+    fn the_worst_case_counts() {
+        let settings = Args::try_parse_from(["koel-bench"]).unwrap().settings().unwrap();
+        let of = |peer: &str, load, figure| {
+            Measurement::new("lookups", "look-up", peer).table(1 << 20, load).hits(0).samples(vec![figure])
+        };
+        let measurements = [
+            of(BATCH, 50, 300.0),
+            of(SINGLE, 50, 100.0),
+            of(BATCH, 90, 200.0),
+            of(SINGLE, 90, 100.0),
+            of(FASTEST, 50, 100.0),
+        ];
+        let outcomes = evaluate(&measurements, &settings);
+        let found = |text: &str| outcomes.iter().find(|one| one.target.contains(text)).unwrap();
+        let batch = found("contains_hashes to contains_hash");
+        assert_eq!((batch.measured, batch.reached), (2.0, false));
+        assert!(batch.case.contains("90%") && batch.case.contains("of 2 cases"), "{}", batch.case);
+        assert!(found("to sbbf-rs").reached);
+        assert!(!outcomes.iter().any(|one| one.target.contains("1 GiB")));
+        let text = markdown(&outcomes);
+        assert!(text.contains("| 2.20 | 2.00 | **no** |"), "{text}");
+    }
+}
