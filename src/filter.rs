@@ -1,4 +1,5 @@
-//! [`CuckooFilter`]: the public face. Turns keys into hashes and hashes into classes; [`crate::raw`] does the work.
+//! [`CuckooFilter`]: the public face. Turns keys into hashes and hashes into classes; [`crate::raw`] does the work. Long only because each method is documented
+//! in full.
 
 use core::{
     borrow::Borrow,
@@ -24,12 +25,12 @@ use crate::{CuckooFilterBuilder, InsertError, Stats, Xxh3, raw::RawFilter, sizin
 ///   and relocate meanwhile.
 /// - **False positives** at the rate asked for, when the filter holds its capacity, and at less below.
 /// - **A refused insert changes nothing**: no key is lost to make room.
-/// - Inserts and removals synchronise: what a thread did before an insert is visible to one that finds the key.
+/// - An insert synchronises with every look-up that finds the copy it placed: what the thread did before is visible there.
 ///
 /// # Progress
 ///
 /// Nothing here takes a lock, and a thread that is stopped anywhere holds up no other, with one exception:
-/// [`insert_if_absent`](Self::insert_if_absent) waits for other calls of itself in the same one of up to 1,024 stripes. (On targets without 64-bit
+/// [`insert_if_absent`](Self::insert_if_absent) waits for other calls of itself, and for relocations, in the same one of up to 1,024 stripes. (On targets without 64-bit
 /// atomic instructions every access goes through the locks of `portable-atomic` instead.)
 ///
 /// # Memory
@@ -142,8 +143,8 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// May wait for another `insert_if_absent` in the same one of up to 1,024 stripes of buckets; no user code runs meanwhile. Other operations
-    /// neither wait for it nor make it wait.
+    /// May wait for another `insert_if_absent` in the same one of up to 1,024 stripes of buckets, and, if a copy of the class is in, for relocations in
+    /// that stripe; no user code runs meanwhile. Other operations never wait for it.
     ///
     /// # Complexity
     ///
@@ -155,7 +156,8 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     ///
     /// # Correctness
     ///
-    /// `false` means that a key of the same class was seen: at the false-positive rate it is another one. "Exactly one" holds
+    /// `false` means that a key of the same class is in: at the false-positive rate it is another one. (Not a key that was removed before the call: a copy
+    /// that a relocation is about to take back is not mistaken for one.) "Exactly one" holds
     /// against other calls of this method, as long as nobody removes the key or inserts it with `insert` meanwhile.
     ///
     /// ```
@@ -209,7 +211,10 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     /// Only remove what is in. Removing a key that was never inserted, or once more than it was inserted, takes out another key of
     /// its class if there is one (the chance is the false-positive rate), and that key is then a false negative. So it is in every
     /// filter that deletes. Two threads that race to remove a key which is in once are over-removing too, and may both get `true`
-    /// if another key has the same class.
+    /// if another key has the same class, or if the key is being relocated just then; `len` stays the number of copies.
+    ///
+    /// If the key is being relocated by another thread, one more copy of it can be seen by [`contains`](Self::contains) and [`count`](Self::count) until that thread has
+    /// taken it back: a false positive for a moment.
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);

@@ -1,4 +1,4 @@
-//! [`GrowableCuckooFilter`]: the public face of [`crate::growth`].
+//! [`GrowableCuckooFilter`]: the public face of [`crate::growth`]. Long only because each method is documented in full.
 
 use alloc::vec::Vec;
 use core::{
@@ -33,6 +33,9 @@ const CHUNK: usize = 64 * batch::GROUP;
 ///
 /// Every doubling spends one bit of the fingerprints, so the false-positive rate doubles with it. The builder is told the largest
 /// capacity and the rate that has to hold there, and picks the layout: before that size the rate is lower.
+///
+/// This type is younger than [`CuckooFilter`](crate::CuckooFilter): it is tested against a model and on real threads, but its concurrent steps are not yet
+/// model-checked in code as those of `CuckooFilter` are.
 ///
 /// # Progress
 ///
@@ -138,7 +141,7 @@ impl<T: ?Sized, S: BuildHasher> GrowableCuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Waits for other calls of itself in the same one of up to 1,024 stripes; otherwise that of [`insert`](Self::insert).
+    /// Waits for other calls of itself, and for relocations, in the same one of up to 1,024 stripes; otherwise that of [`insert`](Self::insert).
     ///
     /// # Complexity
     ///

@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     pub(crate) buckets: usize,
 }
 
-/// The largest load that a table with so many slots in a bucket takes with every seed, at any size (a percent below the mean load
+/// The largest load that a table with so many slots in a bucket takes with every seed, at any size (a percent or more below the mean load
 /// at the first failure in a table of 100 million slots, which is lower than that of smaller ones).
 const fn dependable_load(slots: usize) -> f64 {
     match slots {

@@ -26,7 +26,7 @@ fn capacity_n_takes_n_keys() {
 
 /// The same for rates, where the load follows from the rate, and for large tables.
 #[test]
-#[ignore = "takes minutes without optimisation: cargo test --release -- --ignored capacity"]
+#[ignore = "takes minutes without optimisation: cargo test --release -- --ignored capacities"]
 fn large_capacities_take_their_keys() {
     for (capacity, seeds) in [(100_000, 20), (1_000_000, 20), (20_000_000, 2)] {
         for rate in [0.5, 0.01, 0.003, 0.001, 1e-5, 1e-8] {

@@ -93,8 +93,8 @@ fn reader_against_relocation_inward() {
 fn reader_against_chained_relocations() {
     reader_sees(
         "out and in",
-        Some(3),
-        [2_500, 150],
+        Some(2),
+        [5_000, 100],
         |model, k, _| model.insert(k).unwrap(),
         |model, k, _| assert!(model.relocate(k, OUT) && model.relocate(k, IN)),
     );
@@ -433,7 +433,7 @@ fn insert_if_absent_has_one_winner() {
 /// As above, with a displaced fingerprint of the same home and a mover of the key that is being inserted.
 #[test]
 fn insert_if_absent_has_one_winner_despite_a_mover() {
-    explore("insert if absent, mover", Some(3), 7_000, || {
+    explore("insert if absent, mover", Some(2), 10_000, || {
         let (model, k, j) = two_buckets();
         model.insert(j).unwrap();
         assert!(model.relocate(j, OUT));
