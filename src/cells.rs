@@ -24,6 +24,8 @@ use crate::{
 };
 
 /// One table of a filter and what is needed to work on it.
+///
+/// Whatever is not inlined into a look-up or a removal takes it by value: a reference would force it into memory even where the call is not made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cells<'a, G = Only> {
     pub(crate) table: &'a Table,
@@ -119,7 +121,7 @@ impl<'a, G: Generation> Cells<'a, G> {
     }
 
     #[inline(never)]
-    fn contains_away(&self, class: Class) -> bool {
+    fn contains_away(self, class: Class) -> bool {
         self.contains_both(class)
     }
 
@@ -149,7 +151,7 @@ impl<'a, G: Generation> Cells<'a, G> {
     /// Lock-free: goes round only if a copy of the same stripe was taken meanwhile.
     #[cold]
     #[inline(never)]
-    fn contains_again(&self, class: Class) -> bool {
+    fn contains_again(self, class: Class) -> bool {
         let class = self.candidates(class);
         self.shows(&class, self.validated(&class))
     }
@@ -332,7 +334,7 @@ impl<'a, G: Generation> Cells<'a, G> {
     /// sequence, once.
     ///
     /// Lock-free: goes round again only if a copy of the same stripe was taken meanwhile.
-    pub(crate) fn take(&self, class: &Candidates) -> bool {
+    pub(crate) fn take(self, class: &Candidates) -> bool {
         loop {
             let before = self.sequences.before(class.class.home);
             if self.clear_any(class) {
