@@ -338,10 +338,12 @@ impl Group {
     #[inline(always)]
     fn decide<G: Generation>(&mut self, cells: &Cells<G>, found: &mut [bool]) {
         self.pending_len = 0;
+        // Taken out of the loop here: the compiler may not do it, as each read of a word is Acquire.
+        let (words, layout) = (cells.buckets(), *cells.layout);
         for (key, found) in found.iter_mut().enumerate() {
             let class = self.class(key);
-            let word = cells.word(cells.home(class)).load();
-            let hit = cells.layout.contains(word, cells.layout.pattern(word::Slot::at_home(class.fingerprint)));
+            let word = words[cells.home(class)].load();
+            let hit = layout.contains(word, layout.pattern(word::Slot::at_home(class.fingerprint)));
             *found = hit;
             // Written always, kept only if it counts: no branch to mispredict.
             self.pending[self.pending_len] = key as u8;
