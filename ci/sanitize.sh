@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the unit tests and the stress tests under the address sanitizer, and the stress tests under the thread sanitizer.
+# Runs the unit tests, the stress tests and the tests of growth under the address sanitizer, and the stress tests under the thread sanitizer.
 # KOEL_STRESS_MILLIS (1000 unless set) is how long each stress test runs.
 # The thread sanitizer needs the standard library's source, for what is not instrumented it gets wrong: skipped without.
 set -euo pipefail
@@ -10,7 +10,7 @@ export RUSTC_BOOTSTRAP=1 # -Z on a stable compiler
 host=$(rustc --version --verbose | sed -n 's/^host: //p')
 
 CARGO_TARGET_DIR=target/asan RUSTFLAGS="-Zsanitizer=address" \
-    cargo test --locked --target "$host" --lib --test stress
+    cargo test --locked --target "$host" --lib --test stress --test growth
 
 if ! library=$(ci/rust-src.sh target/rust-src); then
     echo "SKIPPED: the thread sanitizer"

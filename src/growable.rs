@@ -34,9 +34,6 @@ const CHUNK: usize = 64 * batch::GROUP;
 /// Every doubling spends one bit of the fingerprints, so the false-positive rate doubles with it. The builder is told the largest
 /// capacity and the rate that has to hold there, and picks the layout: before that size the rate is lower.
 ///
-/// This type is younger than [`CuckooFilter`](crate::CuckooFilter): it is tested against a model and on real threads, but its concurrent steps are not yet
-/// model-checked in code as those of `CuckooFilter` are.
-///
 /// # Progress
 ///
 /// That of [`CuckooFilter`](crate::CuckooFilter), with two additions: an insert that needs a larger table waits while another thread

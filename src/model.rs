@@ -1,5 +1,7 @@
 //! A window for `loom-tests`: the real operations on tables of a few buckets, with classes chosen by their buckets.
 
+#[cfg(feature = "growth")]
+pub use crate::growth::model::{GrowthKey, GrowthModel};
 use crate::{
     batch,
     error::InsertError,

@@ -17,6 +17,7 @@ pub fn explore(name: &str, preemptions: Option<usize>, floor: usize, scenario: i
     let counted = Arc::clone(&executions);
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
+    builder.max_branches = 10_000;
     builder.check(move || {
         counted.fetch_add(1, Ordering::Relaxed);
         scenario();

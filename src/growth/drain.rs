@@ -22,6 +22,12 @@ use crate::{
     word::{Layout, Slot},
 };
 
+/// The mutation that leaves free slots behind in the older table.
+const CLEARS: bool = cfg!(koel_mutation = "drain_clears_instead_of_sealing");
+
+/// The mutation that forgets what I2 asks for.
+const UNCOUNTED: bool = cfg!(koel_mutation = "drain_uncounted");
+
 impl Growing {
     /// Drains a chunk, as a small contribution of an operation that has something else to do.
     pub(super) fn help(&self, view: &View<'_>, guard: &Guard) {
@@ -38,7 +44,7 @@ impl Growing {
     pub(crate) fn drain(&self, max_buckets: usize, guard: &Guard) -> usize {
         let mut drained = 0;
         while drained < max_buckets {
-            let view = self.view(guard);
+            let view = self.view_to_change(guard);
             let Some(old) = &view.old else { break };
             let Some(chunk) = old.generation.next_chunk() else { break };
             let buckets = self.drain_chunk(&view, old, chunk, guard);
@@ -57,7 +63,7 @@ impl Growing {
         while self.is_draining(guard) {
             if self.drain(usize::MAX, guard) == 0 {
                 // What is left is being drained by other threads.
-                self.retire(&self.view(guard), guard);
+                self.retire(&self.view_to_change(guard), guard);
                 sync::snooze(&backoff);
             }
         }
@@ -93,15 +99,17 @@ impl Growing {
         let layout = &self.plan.layout;
         let cells = &old.cells;
         loop {
-            cells.update(bucket, |word| {
-                let sealed = layout.sealed_empties(word);
-                (sealed != word).then_some(sealed)
-            });
+            if !CLEARS {
+                cells.update(bucket, |word| {
+                    let sealed = layout.sealed_empties(word);
+                    (sealed != word).then_some(sealed)
+                });
+            }
             let word = cells.word(bucket).peek();
-            if layout.is_sealed(word) {
+            if layout.is_sealed(word) || CLEARS && layout.is_empty(word) {
                 return true;
             }
-            if self.drain_word(view, old, bucket, word, guard) {
+            if !CLEARS && self.drain_word(view, old, bucket, word, guard) {
                 continue;
             }
             for slot in layout.taken(word) {
@@ -126,7 +134,7 @@ impl Growing {
         let home = view.new.home(class);
         let to = if slot.is_displaced() { view.new.away(class) } else { home };
         let _under_way = self.sequences.relocation(class.home);
-        if slot.is_displaced() {
+        if slot.is_displaced() && !UNCOUNTED {
             view.new.count_up(home, |_| true);
         }
         if !view.new.place(to, slot) {
@@ -175,7 +183,7 @@ impl Growing {
         for (under_way, slot) in under_way.iter_mut().zip(displaced()) {
             *under_way = Some(self.sequences.relocation(self.class_of(old, bucket, slot).home));
         }
-        for slot in displaced() {
+        for slot in displaced().filter(|_| !UNCOUNTED) {
             view.new.count_up(view.new.home(self.class_of(old, bucket, slot)), |_| true);
         }
         // The counts of these words may change between the look at them and here, which is why they are looked at again.

@@ -14,6 +14,14 @@
 //! - A thread that finds a copy gone which it wanted to seal or clear takes any other of that class, loading the state again in every round.
 
 mod drain;
+#[cfg(loom)]
+#[allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    reason = "not public: each method is the operation of its name"
+)]
+pub(crate) mod model;
 mod shrink;
 #[allow(unsafe_code, reason = "the pointer to the tables")]
 mod state;
@@ -116,7 +124,17 @@ impl Growing {
 
     #[inline(always)]
     fn view<'g>(&'g self, guard: &'g Guard) -> View<'g> {
-        let state = self.state.load(guard);
+        self.view_of(self.state.load(guard))
+    }
+
+    /// The view for those who may replace the state.
+    #[inline(always)]
+    fn view_to_change<'g>(&'g self, guard: &'g Guard) -> View<'g> {
+        self.view_of(self.state.peek(guard))
+    }
+
+    #[inline(always)]
+    fn view_of<'g>(&'g self, state: StateRef<'g>) -> View<'g> {
         let current = &*state.get().current;
         let old = state.get().draining.as_deref();
         let old = old.map(|generation| Old { generation, cells: self.cells(generation) });
@@ -126,7 +144,7 @@ impl Growing {
     /// Whether what was not found in this view is nowhere.
     #[inline(always)]
     fn is_current(&self, view: &View<'_>, guard: &Guard) -> bool {
-        cfg!(koel_mutation = "grow_without_state_check") || self.state.is(view.state, guard)
+        cfg!(koel_mutation = "grow_without_state_check") || self.state.load(guard) == view.state
     }
 
     #[inline]
@@ -230,7 +248,7 @@ impl Growing {
     fn insert_or_grow(&self, class: Class, guard: &Guard) -> Result<(), InsertError> {
         let backoff = Backoff::new();
         loop {
-            let view = self.view(guard);
+            let view = self.view_to_change(guard);
             if view.old.is_some() {
                 self.help(&view, guard);
             }
@@ -246,7 +264,7 @@ impl Growing {
                 return Ok(());
             }
             let filled = view.new.is_filled_by(&candidates);
-            if !self.is_current(&view, guard) {
+            if self.state.peek(guard) != view.state && !cfg!(koel_mutation = "grow_without_state_check") {
                 continue;
             }
             if view.old.is_some() {
@@ -338,7 +356,7 @@ impl Growing {
             return Ok(());
         }
         let _flag = GrowingFlag(&self.growing);
-        if self.state.is(view.state, guard) {
+        if self.state.peek(guard) == view.state {
             let doublings = view.current.place.doublings() + 1;
             let double = Generation::new(self.plan.base, self.plan.layout, doublings, self.huge_pages)?;
             let draining = Some(Arc::clone(&view.state.get().current));
@@ -352,7 +370,7 @@ impl Growing {
         let backoff = Backoff::new();
         let wanted = self.keys(guard).saturating_add(additional);
         loop {
-            let view = self.view(guard);
+            let view = self.view_to_change(guard);
             let doublings = view.current.place.doublings();
             if self.plan.capacity(doublings) >= wanted {
                 return Ok(());

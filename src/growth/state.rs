@@ -124,38 +124,68 @@ pub(super) struct State {
 }
 
 /// The pointer to the state.
-pub(super) struct StateCell(Atomic<State>);
+pub(super) struct StateCell {
+    state: Atomic<State>,
+    /// What was replaced under a guard without a collector, see [`unguarded`].
+    #[cfg(loom)]
+    replaced: std::sync::Mutex<alloc::vec::Vec<Owned<State>>>,
+}
 
 impl StateCell {
     pub(super) fn new(state: State) -> Self {
-        Self(Atomic::new(state))
+        Self {
+            state: Atomic::new(state),
+            #[cfg(loom)]
+            replaced: Default::default(),
+        }
     }
 
     /// The state now. Valid as long as the guard.
+    ///
+    /// Also for asking whether the state that was seen before is still the same. For that Relaxed would do: the loads of words before are Acquire, so
+    /// it is not made earlier, and if one of them saw what a thread did that had seen a newer state, this load sees that or a newer one. (A state is
+    /// not freed and its address used again while this guard lives.)
     #[inline(always)]
     pub(super) fn load<'g>(&self, guard: &'g Guard) -> StateRef<'g> {
         // Acquire: the tables that it points to are there, and whatever their creator saw. Pairs with `replace`.
-        StateRef(self.0.load(Ordering::Acquire, guard))
+        StateRef(self.state.load(Ordering::Acquire, guard))
     }
 
-    /// Whether the state is still this one.
+    /// The same as [`load`](Self::load), where a [`replace`](Self::replace) by the same thread may follow: loom needs to know
+    /// (`AtomicWord::peek`).
     #[inline(always)]
-    pub(super) fn is(&self, state: StateRef<'_>, guard: &Guard) -> bool {
-        // Relaxed would do for the order: the loads of words before this are Acquire, so it is not made earlier, and if one of them saw
-        // what a thread did that had seen a newer state, this load sees that or a newer one. (A state is not freed and its address reused
-        // while this guard lives.)
-        self.0.load(Ordering::Acquire, guard) == state.0
+    pub(super) fn peek<'g>(&self, guard: &'g Guard) -> StateRef<'g> {
+        #[cfg(not(loom))]
+        return self.load(guard);
+        #[cfg(loom)]
+        // Acquire on failure, as in `load`; it is never null.
+        match self.state.compare_exchange(Shared::null(), Shared::null(), Ordering::Acquire, Ordering::Acquire, guard) {
+            Ok(_) => unreachable!("never null"),
+            Err(error) => StateRef(error.current),
+        }
     }
 
     /// Replaces `old` by `new`; `false` if it is not the state any more.
     pub(super) fn replace(&self, old: StateRef<'_>, new: State, guard: &Guard) -> bool {
         // AcqRel: pairs with `load`.
         let replaced =
-            self.0.compare_exchange(old.0, Owned::new(new), Ordering::AcqRel, Ordering::Acquire, guard).is_ok();
+            self.state.compare_exchange(old.0, Owned::new(new), Ordering::AcqRel, Ordering::Acquire, guard).is_ok();
         if replaced {
+            #[cfg(loom)]
+            if guard.collector().is_none() {
+                // SAFETY: the pointer is an owned one and this thread has just taken it out; who still uses it does so before this cell is dropped.
+                self.replaced.lock().unwrap().push(unsafe { old.0.into_owned() });
+                return true;
+            }
+            #[cfg(koel_mutation = "free_at_once")]
+            // SAFETY: none: it is what the models have to notice.
+            drop(unsafe { old.0.into_owned() });
+            #[cfg(not(koel_mutation = "free_at_once"))]
             // SAFETY: the pointer was made by `Owned::new` (or `Atomic::new`) and this thread has just taken it out, so nobody who pins from now
             // on can reach it, and nobody else retires it.
-            unsafe { guard.defer_destroy(old.0) };
+            unsafe {
+                guard.defer_destroy(old.0)
+            };
             // A table is large: let it go soon.
             guard.flush();
         }
@@ -166,7 +196,7 @@ impl StateCell {
     pub(super) fn get_mut(&mut self) -> &mut State {
         // SAFETY: `&mut self` is exclusive: no other thread loads, replaces or retires the pointer, which is never null, and no reference from
         // `load` is alive, since those borrow a guard of a call that borrowed the filter.
-        unsafe { self.0.load(Ordering::Relaxed, crossbeam_epoch::unprotected()).as_raw().cast_mut().as_mut() }
+        unsafe { self.state.load(Ordering::Relaxed, crossbeam_epoch::unprotected()).as_raw().cast_mut().as_mut() }
             .expect("never null")
     }
 }
@@ -174,7 +204,7 @@ impl StateCell {
 impl Drop for StateCell {
     fn drop(&mut self) {
         // SAFETY: `&mut self` is exclusive, and the pointer owns its state.
-        drop(unsafe { core::mem::replace(&mut self.0, Atomic::null()).into_owned() });
+        drop(unsafe { core::mem::replace(&mut self.state, Atomic::null()).into_owned() });
     }
 }
 
@@ -184,8 +214,16 @@ impl fmt::Debug for StateCell {
     }
 }
 
+/// A guard for models in which a filter keeps all its states until it is dropped: most of them are about words, and to explore what the
+/// collector does would take them too long.
+#[cfg(loom)]
+pub(super) fn unguarded() -> &'static Guard {
+    // SAFETY: what is replaced under this guard is not dropped by it, see `replace`.
+    unsafe { crossbeam_epoch::unprotected() }
+}
+
 /// A state that was current at some moment since its guard was pinned.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct StateRef<'g>(Shared<'g, State>);
 
 impl<'g> StateRef<'g> {

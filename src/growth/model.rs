@@ -1,0 +1,144 @@
+//! The window for models of growth, see [`crate::model`].
+
+use crossbeam_epoch::{Collector, Guard};
+use crossbeam_utils::Backoff;
+
+use super::{Around, Growing, state::unguarded};
+use crate::{
+    error::InsertError,
+    hash::Class,
+    kick::{
+        Surroundings,
+        relocate::{Hop, Relocation, relocate},
+    },
+    sizing::GrowthPlan,
+    word::{self, Layout, Slot},
+};
+
+/// A filter that starts with a few buckets.
+#[derive(Debug)]
+pub struct GrowthModel {
+    filter: Growing,
+    /// Without one all states are kept until the filter is dropped.
+    collector: Option<Collector>,
+}
+
+/// A class of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrowthKey(Class);
+
+impl GrowthModel {
+    /// With `buckets` buckets of `slots` slots, to be doubled up to `doublings` times.
+    pub fn new(slots: usize, buckets: usize, doublings: u32) -> Self {
+        let plan = GrowthPlan { layout: Layout::new(slots), base: buckets, doublings };
+        Self { filter: Growing::new(plan, 0, false).expect("a small table"), collector: None }
+    }
+
+    /// Replaced states go through the epochs of a collector, as they do in real filters.
+    pub fn with_collector(slots: usize, buckets: usize, doublings: u32) -> Self {
+        Self { collector: Some(Collector::new()), ..Self::new(slots, buckets, doublings) }
+    }
+
+    fn guarded<T>(&self, work: impl FnOnce(&Guard) -> T) -> T {
+        match &self.collector {
+            None => work(unguarded()),
+            Some(collector) => work(&collector.register().pin()),
+        }
+    }
+
+    /// The `nth` class with these base buckets and these topmost bits of the fingerprint, as many as there can be doublings.
+    pub fn key(&self, home: usize, away: usize, top: u32, nth: usize) -> GrowthKey {
+        let plan = &self.filter.plan;
+        let first = 1.max(top << (plan.layout.fingerprint_bits() - plan.doublings));
+        let mut fingerprints = (first..).filter(|fingerprint| self.filter.geometry.other(home, *fingerprint) == away);
+        GrowthKey(Class { home, fingerprint: fingerprints.nth(nth).expect("unbounded") })
+    }
+
+    pub fn contains(&self, key: GrowthKey) -> bool {
+        self.guarded(|guard| self.filter.contains(key.0, guard))
+    }
+
+    /// The batched look-up. Only for six slots in a bucket, where hashes of a class are easily found.
+    pub fn contains_batch(&self, key: GrowthKey) -> bool {
+        assert_eq!(self.filter.plan.layout.slots(), 6);
+        let hash = (0..).find(|hash| self.filter.class(*hash) == key.0).expect("unbounded");
+        let mut found = [false];
+        self.guarded(|guard| self.filter.contains_hashes(&[hash], &mut found, guard));
+        found[0]
+    }
+
+    pub fn count(&self, key: GrowthKey) -> usize {
+        self.guarded(|guard| self.filter.count(key.0, guard))
+    }
+
+    pub fn insert(&self, key: GrowthKey) -> Result<(), InsertError> {
+        self.guarded(|guard| self.filter.insert(key.0, guard))
+    }
+
+    pub fn insert_if_absent(&self, key: GrowthKey) -> Result<bool, InsertError> {
+        self.guarded(|guard| self.filter.insert_if_absent(key.0, guard))
+    }
+
+    pub fn remove(&self, key: GrowthKey) -> bool {
+        self.guarded(|guard| self.filter.remove(key.0, guard))
+    }
+
+    /// Doubles a filter that is not draining; otherwise does nothing.
+    pub fn grow(&self) {
+        self.guarded(|guard| {
+            let view = self.filter.view_to_change(guard);
+            if view.old.is_none() {
+                self.filter.double(&view, guard, &Backoff::new()).expect("memory");
+            }
+        });
+    }
+
+    pub fn drain(&self, max_buckets: usize) -> usize {
+        self.guarded(|guard| self.filter.drain(max_buckets, guard))
+    }
+
+    pub fn finish_draining(&self) {
+        self.guarded(|guard| self.filter.finish_draining(guard));
+    }
+
+    /// One hop of a kick in the newer table: moves a copy of the class out of its home bucket, or back into it. Whether it did.
+    pub fn relocate(&self, key: GrowthKey, outward: bool) -> bool {
+        self.guarded(|guard| {
+            let view = self.filter.view(guard);
+            let around = Around { filter: &self.filter, view: &view, guard };
+            let (home, away) = (view.new.home(key.0), view.new.away(key.0));
+            let fingerprint = key.0.fingerprint;
+            let hop = if outward {
+                Hop { from: home, to: away, slot: Slot::at_home(fingerprint) }
+            } else {
+                Hop { from: away, to: home, slot: Slot::away(fingerprint) }
+            };
+            // As the search does that finds paths.
+            let ready = around.is_ready(hop.from) && around.is_ready(hop.to);
+            ready && relocate(&view.new, &around, hop) == Relocation::Moved
+        })
+    }
+
+    pub fn doublings(&self) -> u32 {
+        self.guarded(|guard| self.filter.doublings(guard))
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.guarded(|guard| self.filter.is_draining(guard))
+    }
+
+    /// Keys by the counters.
+    pub fn keys(&self) -> usize {
+        self.guarded(|guard| self.filter.keys(guard))
+    }
+
+    /// Taken slots, and the sum of all displaced counts.
+    pub fn totals(&self) -> (usize, u64) {
+        self.guarded(|guard| {
+            let layout = &self.filter.plan.layout;
+            self.filter.words(guard).fold((0, 0), |(taken, displaced), word| {
+                (taken + layout.taken(word).count(), displaced + word::displaced_count(word))
+            })
+        })
+    }
+}
