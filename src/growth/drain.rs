@@ -10,7 +10,9 @@
 //! Sealed slots stay so: whoever was stopped in the middle of anything, for however many growths, finds nowhere to put an old copy. Several
 //! threads may drain one bucket; each copy that one of them placed but did not seal is one too many, and it takes one.
 //!
-//! Where both new buckets are still empty, step 2 is done for the whole word at once.
+//! Before that, where both new buckets are still empty, it is tried for the whole word at once, its empty slots included.
+
+use core::ops::Range;
 
 use crossbeam_epoch::Guard;
 use crossbeam_utils::Backoff;
@@ -82,6 +84,7 @@ impl Growing {
     fn drain_chunk(&self, view: &View<'_>, old: &Old<'_>, chunk: usize, guard: &Guard) -> usize {
         let buckets = old.generation.chunk(chunk);
         let len = buckets.len();
+        self.look_ahead(view, old, buckets.clone());
         let mut sealed = true;
         for bucket in buckets {
             sealed &= self.drain_bucket(view, old, bucket, guard);
@@ -93,11 +96,27 @@ impl Growing {
         len
     }
 
+    /// Asks for the words whose counts change when the displaced copies of these buckets move: they lie anywhere. A hint, nothing depends on it.
+    fn look_ahead(&self, view: &View<'_>, old: &Old<'_>, buckets: Range<usize>) {
+        for bucket in buckets {
+            let word = old.cells.word(bucket).load();
+            for slot in self.plan.layout.taken(word).filter(|slot| slot.is_displaced()) {
+                let class = self.class_of(old, bucket, slot);
+                old.cells.prefetch(old.cells.home(class));
+                view.new.prefetch(view.new.home(class));
+            }
+        }
+    }
+
     /// Drains one bucket. `false` if that is not possible now: the new buckets have no room, because another thread has placed a copy there
     /// that it has not sealed here yet.
     pub(super) fn drain_bucket(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, guard: &Guard) -> bool {
         let layout = &self.plan.layout;
         let cells = &old.cells;
+        let word = cells.word(bucket).peek();
+        if layout.is_sealed(word) || !CLEARS && self.drain_word(view, old, bucket, word, guard) {
+            return true;
+        }
         loop {
             if !CLEARS {
                 cells.update(bucket, |word| {
@@ -108,9 +127,6 @@ impl Growing {
             let word = cells.word(bucket).peek();
             if layout.is_sealed(word) || CLEARS && layout.is_empty(word) {
                 return true;
-            }
-            if !CLEARS && self.drain_word(view, old, bucket, word, guard) {
-                continue;
             }
             for slot in layout.taken(word) {
                 if !self.drain_slot(view, old, bucket, slot, guard) {

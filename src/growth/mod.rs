@@ -48,6 +48,9 @@ use crate::{
 };
 use state::{Generation, State, StateCell, StateRef};
 
+/// Hashes of a batch that are looked up in two tables at a time: several groups, and little of the stack.
+const PART: usize = 4 * batch::GROUP;
+
 #[derive(Debug)]
 pub(crate) struct Growing {
     pub(crate) plan: GrowthPlan,
@@ -389,29 +392,52 @@ impl Growing {
     /// [`contains`](Self::contains) for many hashes.
     pub(crate) fn contains_hashes(&self, hashes: &[u64], found: &mut [bool], guard: &Guard) {
         let view = self.view(guard);
-        if let Some(old) = &view.old {
-            // The words of the newer table are needed nearly always, those of the older one until they are known to be sealed.
-            let mut classes = [Class { home: 0, fingerprint: 1 }; batch::GROUP];
-            for (hashes, found) in hashes.chunks(batch::GROUP).zip(found.chunks_mut(batch::GROUP)) {
-                for (class, hash) in classes.iter_mut().zip(hashes) {
-                    *class = self.class(*hash);
-                    let home = old.cells.home(*class);
-                    if !old.generation.is_sealed(home) {
-                        old.cells.prefetch(home);
-                    }
-                    view.new.prefetch(view.new.home(*class));
-                }
-                for (class, found) in classes.iter().zip(found) {
-                    *found = self.contains(*class, guard);
+        match &view.old {
+            None => batch::contains(&view.new, view.current.cached, hashes, found),
+            Some(old) => {
+                for (hashes, found) in hashes.chunks(PART).zip(found.chunks_mut(PART)) {
+                    self.contains_hashes_draining(&view, old, hashes, found, guard);
                 }
             }
-            return;
         }
-        batch::contains(&view.new, view.current.cached, hashes, found);
         if !self.is_current(&view, guard) {
             // A few of these answers may be wrong, and growth is rare.
             for (hash, found) in hashes.iter().zip(found) {
                 *found = *found || self.contains(self.class(*hash), guard);
+            }
+        }
+    }
+
+    /// As many hashes as the stack has room for, in two tables: those whose buckets in the older one are known to be sealed only in the newer one.
+    fn contains_hashes_draining(
+        &self,
+        view: &View<'_>,
+        old: &Old<'_>,
+        hashes: &[u64],
+        found: &mut [bool],
+        guard: &Guard,
+    ) {
+        let mut in_both = [0_u64; PART];
+        let mut places = [0_u16; PART];
+        let mut before = [0_u64; PART];
+        let mut in_old = [false; PART];
+        let mut len = 0;
+        for (place, hash) in hashes.iter().enumerate() {
+            let class = self.class(*hash);
+            (in_both[len], places[len]) = (*hash, place as u16);
+            // Before the words of both tables, as in `contains_draining`: those of each alone prove nothing about the other.
+            before[len] = self.sequences.before(class.home);
+            // Written always, kept only if it counts: no branch to mispredict.
+            len += usize::from(!old.has_lost(class));
+        }
+        batch::contains(&old.cells, old.generation.cached, &in_both[..len], &mut in_old[..len]);
+        batch::contains(&view.new, view.current.cached, hashes, found);
+        for (((hash, place), before), in_old) in in_both.iter().zip(places).zip(before).zip(in_old).take(len) {
+            let found = &mut found[usize::from(place)];
+            *found |= in_old;
+            if !*found {
+                let class = self.class(*hash);
+                *found = self.sequences.after(class.home) != before && self.contains(class, guard);
             }
         }
     }

@@ -61,7 +61,7 @@ pub fn run(settings: &Settings) -> Result<bool, String> {
     let names = |accept: fn(&peers::Spec) -> bool| -> Vec<&'static str> {
         peers::all().iter().filter(|spec| accept(spec)).map(|spec| spec.name).collect()
     };
-    let ours = [names(|spec| spec.ours), experiments::backend_names()].concat();
+    let ours = [names(|spec| spec.ours), experiments::own_names()].concat();
     measurement::compare(&mut measurements, &ours, &names(|spec| spec.removes));
     let report = Report {
         machine: Machine::this(),

@@ -27,6 +27,9 @@ pub enum Unit {
     /// Bits for each key.
     #[serde(rename = "bits per key")]
     BitsPerKey,
+    /// Bytes.
+    #[serde(rename = "bytes")]
+    Bytes,
 }
 
 /// One figure.

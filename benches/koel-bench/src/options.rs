@@ -76,6 +76,7 @@ Experiments:
   latency          percentiles of single calls
   relocations      what inserts cost inside koel: relocations, searches, retries, failures
   false-positives  measured against stated rates, and bits per key
+  growth           inserts, look-ups, latency and memory of a filter that doubles, against one of its last size
 
 Peers:
   koel, koel batch, atomic-cuckoo-filter, bloom-lib, cuckoofilter, scalable_cuckoo_filter, RwLock<bloom-lib>, qfilter, fastbloom,

@@ -87,7 +87,44 @@ pub fn evaluate(measurements: &[Measurement], settings: &Settings) -> Vec<Outcom
     inserts(&records, &mut all);
     atomic_peers(&records, &mut all);
     threads(&records, &mut all);
+    growth(&records, &mut all);
     all
+}
+
+fn growth(records: &Records<'_>, all: &mut Vec<Outcome>) {
+    let find = |peer: &str, operation: &str| records.of("growth", peer).find(|one| one.operation == operation);
+    let mut add = |target: &str, wanted: f64, ratio: Option<f64>, case: &str| {
+        all.extend(worst(
+            format!("growth: {target}"),
+            wanted,
+            ratio.map(|ratio| (ratio, case.to_string())).into_iter(),
+        ));
+    };
+    for batch in ["", " batch"] {
+        let growing = format!("koel growing{batch}");
+        let built = format!("{growing}, built at last size");
+        let to = |one: &str, what: &str, other: &str, other_what: &str| {
+            Some(find(one, what)?.median / find(other, other_what)?.median)
+        };
+        let inserts = to(&growing, "insert, all keys", &built, "insert, all keys");
+        add("inserting all keys, to a table of the last size", 0.5, inserts, &growing);
+        let draining = to(&growing, "look-up, half drained", &growing, "look-up, idle");
+        add("look-ups while half drained, to idle", 0.6, draining, &growing);
+        let after = to(&growing, "look-up, all keys in", &built, "look-up, all keys in");
+        add("look-ups after growth, to a table built at that size", 1.0 / 1.1, after, &growing);
+        let fixed = to(&growing, "look-up, all keys in", &format!("koel CuckooFilter{batch}"), "look-up, all keys in");
+        add("look-ups after growth, to a CuckooFilter", 1.0 / 1.1, fixed, &growing);
+    }
+    let ours = "koel growing";
+    let per = |what: &str, most: f64| Some(most / find(ours, what)?.median);
+    add(
+        "million fingerprints drained per second by one thread, to 60",
+        1.0,
+        per("draining, one thread", 60.0).map(f64::recip),
+        ours,
+    );
+    add("20 us to the latency of an insert, p99.9", 1.0, per("latency, p99.9", 20e3), ours);
+    add("2 ms to the latency of an insert, longest", 1.0, per("latency, max", 2e6), ours);
 }
 
 /// Ratios to another filter in all cases that the filter accepts.

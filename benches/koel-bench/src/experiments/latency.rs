@@ -73,7 +73,7 @@ fn measure(lab: &mut Lab<'_>, bytes: u64, spec: Spec) {
 }
 
 /// Up to a minute, three digits.
-fn histogram() -> Histogram<u64> {
+pub(super) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("bounds")
 }
 

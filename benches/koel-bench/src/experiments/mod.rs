@@ -3,6 +3,7 @@
 mod backends;
 mod churn;
 mod false_positives;
+mod growth;
 mod inserts;
 mod keys;
 mod latency;
@@ -42,11 +43,12 @@ pub const ALL: &[Experiment] = &[
     latency::EXPERIMENT,
     relocations::EXPERIMENT,
     false_positives::EXPERIMENT,
+    growth::EXPERIMENT,
 ];
 
-/// The names under which batches on one backend are recorded: ours, too, though not in the registry of filters.
-pub fn backend_names() -> Vec<&'static str> {
-    koel::Backend::ALL.into_iter().map(backends::name).collect()
+/// The names of what is ours, too, though not in the registry of filters.
+pub fn own_names() -> Vec<&'static str> {
+    koel::Backend::ALL.into_iter().map(backends::name).chain(growth::NAMES).collect()
 }
 
 /// Those that the settings name.

@@ -1,0 +1,269 @@
+//! What it costs to grow.
+
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use koel::{CuckooFilter, GrowableCuckooFilter};
+
+use super::{
+    Experiment,
+    latency::{QUANTILES, histogram},
+};
+use crate::{
+    keys::{self, LookUps},
+    lab::{Contest, Lab},
+    measurement::{Measurement, Unit, mops, time},
+    options::{Bytes, Mode, Settings},
+    report::tables,
+};
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "growth",
+    title: "Growth",
+    explanation: "A filter that begins with room for 65,536 keys and doubles until it holds all (32 times 2^20 in a full run), beside one that has its last size from \
+                  the start, and beside a `CuckooFilter`. Inserts: all keys. Draining: what one thread moves from the last but one table into the last, in fingerprints. \
+                  Look-ups (half hits): of a filter whose last growth is half drained, of the same filter drained, and after all keys came in. Latency: each insert \
+                  timed by itself over the whole growth, page faults of new tables included. Memory: what the filter says that it has.",
+    steps,
+    run,
+    render,
+};
+
+/// The filter that grows, by single calls.
+pub(crate) const GROWING: &str = "koel growing";
+const GROWING_BATCH: &str = "koel growing batch";
+/// The same type with its last size from the start.
+pub(crate) const BUILT: &str = "koel growing, built at last size";
+const BUILT_BATCH: &str = "koel growing batch, built at last size";
+/// The type that does not grow.
+const FIXED: &str = "koel CuckooFilter";
+const FIXED_BATCH: &str = "koel CuckooFilter batch";
+
+/// All names under which something of ours is recorded here.
+pub(super) const NAMES: [&str; 6] = [GROWING, GROWING_BATCH, BUILT, BUILT_BATCH, FIXED, FIXED_BATCH];
+
+/// Keys that the first table has room for.
+const INITIAL: u64 = 1 << 16;
+/// Parts of the whole growth that the plot shows.
+const PARTS: u64 = 100;
+/// The share of the last growth that is drained when look-ups are measured during it.
+const DRAINED: f64 = 0.5;
+
+const fn keys(settings: &Settings) -> u64 {
+    INITIAL
+        << match settings.mode {
+            Mode::Tiny => 2,
+            Mode::Quick => 6,
+            Mode::Full => 9,
+        }
+}
+
+fn rounds(settings: &Settings) -> u64 {
+    settings.rounds.min(3)
+}
+
+fn steps(settings: &Settings) -> u64 {
+    2 * rounds(settings) + 2
+}
+
+fn filter(settings: &Settings, initial: u64) -> GrowableCuckooFilter<u64> {
+    GrowableCuckooFilter::builder()
+        .initial_capacity(initial as usize)
+        .max_capacity(keys(settings) as usize)
+        .seed(1)
+        .huge_pages(settings.huge_pages)
+        .build()
+        .expect("a filter")
+}
+
+fn run(lab: &mut Lab<'_>) {
+    let all = keys(lab.settings);
+    let bytes = filter(lab.settings, all).memory_bytes() as u64;
+    lab.say("growth, inserts");
+    let grown = inserts(lab, bytes);
+    look_ups_after(lab, bytes, grown);
+    lab.step();
+    lab.say("growth, draining");
+    draining(lab, bytes);
+    lab.say("growth, latency");
+    latency(lab, bytes);
+    lab.step();
+}
+
+fn record(lab: &mut Lab<'_>, operation: impl Into<String>, peer: &str, bytes: u64, unit: Unit, samples: Vec<f64>) {
+    let measurement = Measurement::new("growth", operation, peer).table(bytes, 0);
+    lab.record(measurement.unit(unit).samples(samples));
+}
+
+/// Inserts everything; the time without that of making the keys.
+fn fill(to: u64, insert: impl Fn(&[u64])) -> Duration {
+    let mut taken = Duration::ZERO;
+    keys::in_chunks(0, to, |hashes| {
+        taken += time(|| insert(hashes));
+        hashes.len()
+    });
+    taken
+}
+
+/// All keys, single and in batches, into filters that grow and filters that need not. One that has grown.
+fn inserts(lab: &mut Lab<'_>, bytes: u64) -> GrowableCuckooFilter<u64> {
+    let all = keys(lab.settings);
+    let mut samples = NAMES.map(|_| Vec::new());
+    for _ in 0..rounds(lab.settings) {
+        for (name, samples) in NAMES.into_iter().zip(&mut samples) {
+            let batch = name.contains("batch");
+            let taken = if name.starts_with(FIXED) {
+                // Like the others it pays for each page that it touches first.
+                let filter = fixed(lab.settings);
+                if batch {
+                    fill(all, |hashes| filter.insert_hashes(hashes).expect("room"))
+                } else {
+                    fill(all, |hashes| hashes.iter().for_each(|hash| filter.insert_hash(*hash).expect("room")))
+                }
+            } else {
+                let filter = filter(lab.settings, if name.contains("built") { all } else { INITIAL });
+                if batch {
+                    fill(all, |hashes| filter.insert_hashes(hashes).expect("room"))
+                } else {
+                    fill(all, |hashes| hashes.iter().for_each(|hash| filter.insert_hash(*hash).expect("room")))
+                }
+            };
+            samples.push(mops(all, taken));
+        }
+        lab.step();
+    }
+    for (name, samples) in NAMES.into_iter().zip(samples) {
+        record(lab, "insert, all keys", name, bytes, Unit::Mops, samples);
+    }
+    let grown = filter(lab.settings, INITIAL);
+    fill(all, |hashes| grown.insert_hashes(hashes).expect("room"));
+    grown.finish_draining();
+    grown
+}
+
+fn fixed(settings: &Settings) -> CuckooFilter<u64> {
+    let builder = CuckooFilter::builder().capacity(keys(settings) as usize).seed(1).huge_pages(settings.huge_pages);
+    builder.build().expect("a filter")
+}
+
+/// Adds a filter to a contest, by single calls and by batches.
+macro_rules! add {
+    ($contest:expr, $filter:expr, $single:expr, $batch:expr) => {
+        $contest.add($single, |hashes, found| {
+            hashes.iter().zip(found).for_each(|(hash, found)| *found = $filter.contains_hash(*hash));
+        });
+        $contest.add($batch, |hashes, found| $filter.contains_hashes(hashes, found));
+    };
+}
+
+fn look_ups_after(lab: &mut Lab<'_>, bytes: u64, grown: GrowableCuckooFilter<u64>) {
+    let all = keys(lab.settings);
+    let built = filter(lab.settings, all);
+    let fixed = fixed(lab.settings);
+    fill(all, |hashes| built.insert_hashes(hashes).expect("room"));
+    fill(all, |hashes| fixed.insert_hashes(hashes).expect("room"));
+    let (_, passes) = lab.sample(bytes);
+    let mut contest = Contest::new(passes);
+    add!(contest, grown, GROWING, GROWING_BATCH);
+    add!(contest, built, BUILT, BUILT_BATCH);
+    add!(contest, fixed, FIXED, FIXED_BATCH);
+    compete(lab, bytes, contest, all, "look-up, all keys in");
+}
+
+fn compete(lab: &mut Lab<'_>, bytes: u64, mut contest: Contest<'_>, present: u64, operation: &str) {
+    let (sample, _) = lab.sample(bytes);
+    for round in 0..lab.settings.rounds {
+        let warm_up = LookUps::random(present, lab.warm_up(bytes), 50, 2 * round);
+        contest.round(&warm_up, &[LookUps::random(present, sample, 50, 2 * round + 1)]);
+    }
+    for placed in contest.finish(1).remove(0) {
+        lab.check(&placed.peer, operation, placed.answers);
+        let (peer, suffix) = placed.peer.split_once("; ").unwrap_or((&placed.peer, ""));
+        record(lab, format!("{operation}{suffix}"), peer, bytes, Unit::Mops, placed.samples);
+    }
+}
+
+/// Puts keys in until the last growth has begun; how many.
+fn fill_to_last_growth(filter: &GrowableCuckooFilter<u64>, settings: &Settings) -> u64 {
+    let last = (keys(settings) / INITIAL).ilog2();
+    let mut key = 0;
+    // Looked at now and then: a few inserts more drain a few buckets.
+    while !(filter.generation() == last && filter.is_draining()) {
+        for _ in 0..64 {
+            filter.insert_hash(keys::present(key)).expect("room");
+            key += 1;
+        }
+    }
+    key
+}
+
+fn draining(lab: &mut Lab<'_>, bytes: u64) {
+    let mut rates = Vec::new();
+    let idle = filter(lab.settings, INITIAL);
+    let half = filter(lab.settings, INITIAL);
+    let mut present = 0;
+    for _ in 0..rounds(lab.settings) {
+        let filter = filter(lab.settings, INITIAL);
+        let keys = fill_to_last_growth(&filter, lab.settings);
+        rates.push(mops(keys, time(|| filter.finish_draining())));
+        present = keys;
+        lab.step();
+    }
+    record(lab, "draining, one thread", GROWING, bytes, Unit::Mops, rates);
+
+    fill_to_last_growth(&idle, lab.settings);
+    idle.finish_draining();
+    fill_to_last_growth(&half, lab.settings);
+    half.drain((half.buckets() as f64 / 2.0 * DRAINED) as usize);
+    assert!(half.is_draining());
+    let (_, passes) = lab.sample(bytes);
+    let mut contest = Contest::new(passes);
+    add!(contest, idle, format!("{GROWING}; idle"), format!("{GROWING_BATCH}; idle"));
+    add!(contest, half, format!("{GROWING}; half drained"), format!("{GROWING_BATCH}; half drained"));
+    compete(lab, bytes, contest, present, "look-up, ");
+}
+
+fn latency(lab: &mut Lab<'_>, bytes: u64) {
+    let all = keys(lab.settings);
+    let filter = filter(lab.settings, INITIAL);
+    let mut whole = histogram();
+    let mut peak = 0;
+    for part in 0..PARTS {
+        let mut histogram: Histogram<u64> = histogram();
+        for key in part * all / PARTS..(part + 1) * all / PARTS {
+            let hash = keys::present(key);
+            let start = Instant::now();
+            filter.insert_hash(hash).expect("room");
+            histogram.saturating_record(start.elapsed().as_nanos() as u64);
+        }
+        let mut timeline = |what: &str, unit, value| {
+            let measurement = Measurement::new("growth", what, GROWING).table(bytes, part as u32 + 1);
+            lab.record(measurement.unit(unit).samples(vec![value]));
+        };
+        timeline("timeline, mean", Unit::Nanoseconds, histogram.mean());
+        timeline("timeline, p99.9", Unit::Nanoseconds, histogram.value_at_quantile(0.999) as f64);
+        timeline("timeline, max", Unit::Nanoseconds, histogram.max() as f64);
+        timeline("timeline, memory", Unit::Bytes, filter.memory_bytes() as f64);
+        peak = peak.max(filter.memory_bytes());
+        whole.add(&histogram).expect("the same bounds");
+    }
+    for (quantile, name) in QUANTILES {
+        let value = whole.value_at_quantile(quantile) as f64;
+        record(lab, format!("latency, {name}"), GROWING, bytes, Unit::Nanoseconds, vec![value]);
+    }
+    record(lab, "memory, peak", GROWING, bytes, Unit::Bytes, vec![peak as f64]);
+    record(lab, "memory, at the end", GROWING, bytes, Unit::Bytes, vec![filter.memory_bytes() as f64]);
+}
+
+fn render(measurements: &[&Measurement]) -> String {
+    let shown: Vec<_> = measurements.iter().copied().filter(|one| one.load == 0).collect();
+    tables::rows_and_columns(
+        &shown,
+        |one| {
+            let kind = one.operation.split(", ").next().unwrap_or_default();
+            format!("{kind}, last table of about {}", Bytes(one.bytes))
+        },
+        |one| one.peer.clone(),
+        |one| one.operation.split_once(", ").map_or(String::new(), |(_, what)| what.to_string()),
+    )
+}
