@@ -18,6 +18,11 @@ mod real {
 
     const CACHE_LINE: usize = 64;
 
+    /// Tables from this size on are mapped even without huge pages: the heap writes zeros to the whole of an aligned block at once, which for a large
+    /// table takes far longer than any insert should; a map's pages come one by one.
+    #[cfg(feature = "std")]
+    const MAPPED_BYTES: usize = 256 << 10;
+
     pub(crate) struct Table {
         words: NonNull<AtomicWord>,
         len: usize,
@@ -42,7 +47,9 @@ mod real {
         pub(crate) fn new(len: usize, huge_pages: bool) -> Result<Self, AllocError> {
             let bytes = len.saturating_mul(size_of::<AtomicWord>());
             #[cfg(feature = "std")]
-            if huge_pages && let Some(table) = Self::mapped(len, bytes) {
+            if (huge_pages || bytes >= MAPPED_BYTES)
+                && let Some(table) = Self::mapped(len, bytes, huge_pages)
+            {
                 return Ok(table);
             }
             #[cfg(not(feature = "std"))]
@@ -55,13 +62,17 @@ mod real {
             Ok(Self { words: words.cast(), len, memory: Memory::Heap(layout) })
         }
 
-        /// A table in an anonymous map for which huge pages are asked (Linux: `madvise`; elsewhere plain pages).
+        /// A table in an anonymous map, for which huge pages are asked if wanted (Linux: `madvise`; elsewhere plain pages).
         #[cfg(feature = "std")]
-        fn mapped(len: usize, bytes: usize) -> Option<Self> {
+        fn mapped(len: usize, bytes: usize, huge_pages: bool) -> Option<Self> {
             let mut map = memmap2::MmapMut::map_anon(bytes).ok()?;
             #[cfg(target_os = "linux")]
-            // Only advice: a system without huge pages refuses it and serves small ones.
-            let _ = map.advise(memmap2::Advice::HugePage);
+            if huge_pages {
+                // Only advice: a system without huge pages refuses it and serves small ones.
+                let _ = map.advise(memmap2::Advice::HugePage);
+            }
+            #[cfg(not(target_os = "linux"))]
+            let _ = huge_pages;
             // Maps are aligned to pages and zero.
             let words = NonNull::new(map.as_mut_ptr())?.cast();
             Some(Self { words, len, memory: Memory::Map(map) })

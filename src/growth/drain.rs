@@ -31,9 +31,13 @@ const CLEARS: bool = cfg!(koel_mutation = "drain_clears_instead_of_sealing");
 const UNCOUNTED: bool = cfg!(koel_mutation = "drain_uncounted");
 
 impl Growing {
-    /// Drains a chunk, as a small contribution of an operation that has something else to do.
+    /// Drains a chunk, as a small contribution of an operation that has something else to do; or, as long as the newer table has huge pages that
+    /// were never written to, has the system make one of them, which takes it about as long: copies from one chunk go to many pages.
     pub(super) fn help(&self, view: &View<'_>, guard: &Guard) {
         if let Some(old) = &view.old {
+            if view.current.touch_page() {
+                return;
+            }
             match old.generation.next_chunk() {
                 Some(chunk) => self.drain_chunk(view, old, chunk, guard),
                 None => 0,
@@ -86,8 +90,13 @@ impl Growing {
         let len = buckets.len();
         self.look_ahead(view, old, buckets.clone());
         let mut sealed = true;
-        for bucket in buckets {
-            sealed &= self.drain_bucket(view, old, bucket, guard);
+        let mut buckets = buckets.peekable();
+        while let Some(first) = buckets.peek() {
+            let base = old.cells.generation.base(*first);
+            let _under_way = self.sequences.relocation(base);
+            while let Some(bucket) = buckets.next_if(|bucket| old.cells.generation.base(*bucket) == base) {
+                sealed &= self.drain_announced(view, old, bucket, guard);
+            }
         }
         if !sealed {
             return 0;
@@ -111,6 +120,12 @@ impl Growing {
     /// Drains one bucket. `false` if that is not possible now: the new buckets have no room, because another thread has placed a copy there
     /// that it has not sealed here yet.
     pub(super) fn drain_bucket(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, guard: &Guard) -> bool {
+        let _under_way = self.sequences.relocation(old.cells.generation.base(bucket));
+        self.drain_announced(view, old, bucket, guard)
+    }
+
+    /// The same, by a caller who has announced relocations of this base bucket.
+    fn drain_announced(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, guard: &Guard) -> bool {
         let layout = &self.plan.layout;
         let cells = &old.cells;
         let word = cells.word(bucket).peek();
@@ -149,7 +164,7 @@ impl Growing {
         let class = self.class_of(old, bucket, slot);
         let home = view.new.home(class);
         let to = if slot.is_displaced() { view.new.away(class) } else { home };
-        let _under_way = self.sequences.relocation(class.home);
+        let _under_way = slot.is_displaced().then(|| self.sequences.relocation(class.home));
         if slot.is_displaced() && !UNCOUNTED {
             view.new.count_up(home, |_| true);
         }
@@ -193,7 +208,6 @@ impl Growing {
             len[half] += 1;
         }
         let displaced = || layout.taken(word).filter(|slot| slot.is_displaced());
-        let _under_way = self.sequences.relocation(base);
         // Room for as many as a word has slots.
         let mut under_way = [const { None }; *Layout::SLOTS.end()];
         for (under_way, slot) in under_way.iter_mut().zip(displaced()) {

@@ -21,6 +21,9 @@ use crate::{
 /// Buckets that are drained at a time, and that one bit of [`Generation::sealed`] stands for: four cache lines.
 pub(super) const CHUNK: usize = if cfg!(loom) { 1 } else { 32 };
 
+/// Buckets in a huge page.
+const PAGE: usize = (2 << 20) / size_of::<u64>();
+
 /// A table of a growing filter, with the progress of its draining.
 #[derive(Debug)]
 pub(super) struct Generation {
@@ -30,6 +33,9 @@ pub(super) struct Generation {
     pub(super) cached: bool,
     /// The next chunk to be drained: a hint, so that several threads drain different ones.
     next: AtomicUsize,
+    /// The next huge page to be touched, a hint as well.
+    next_page: AtomicUsize,
+    huge_pages: bool,
     /// One bit for each chunk all of whose buckets were seen sealed, which they then are for ever.
     sealed: Box<[AtomicU64]>,
     /// How many of those bits are set.
@@ -45,6 +51,8 @@ impl Generation {
             place: Doubled::new(layout, doublings),
             cached: is_cached(buckets),
             next: AtomicUsize::new(0),
+            next_page: AtomicUsize::new(0),
+            huge_pages,
             sealed: try_boxed(chunks.div_ceil(64), || AtomicU64::new(0))?,
             done: AtomicUsize::new(0),
         })
@@ -78,6 +86,22 @@ impl Generation {
         })
     }
 
+    /// Writes to one huge page that nobody has touched this way before; `false` if there is none, or there are no huge pages.
+    pub(super) fn touch_page(&self) -> bool {
+        // Relaxed: as in `next_chunk`.
+        if !self.huge_pages || self.next_page.load(Ordering::Relaxed) * PAGE >= self.buckets() {
+            return false;
+        }
+        let bucket = self.next_page.fetch_add(1, Ordering::Relaxed) * PAGE;
+        if bucket < self.buckets() {
+            let word = &self.table.words()[bucket];
+            // Whatever stands there, it stays: this only has to be a write.
+            let current = word.load();
+            let _ = word.compare_exchange(current, current);
+        }
+        bucket < self.buckets()
+    }
+
     /// Whether this bucket is known to be sealed. If it is, all that was done before its last slot was sealed is visible.
     #[inline]
     pub(super) fn is_sealed(&self, bucket: usize) -> bool {
@@ -106,6 +130,7 @@ impl Generation {
     pub(super) fn clear(&mut self) {
         self.table.reset();
         self.next = AtomicUsize::new(0);
+        self.next_page = AtomicUsize::new(0);
         self.sealed.iter_mut().for_each(|bits| *bits = AtomicU64::new(0));
         self.done = AtomicUsize::new(0);
     }

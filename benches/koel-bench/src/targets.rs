@@ -102,7 +102,7 @@ fn growth(records: &Records<'_>, all: &mut Vec<Outcome>) {
     };
     for batch in ["", " batch"] {
         let growing = format!("koel growing{batch}");
-        let built = format!("{growing}, built at last size");
+        let built = format!("{growing}, reserved");
         let to = |one: &str, what: &str, other: &str, other_what: &str| {
             Some(find(one, what)?.median / find(other, other_what)?.median)
         };
