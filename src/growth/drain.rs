@@ -10,7 +10,9 @@
 //! Sealed slots stay so: whoever was stopped in the middle of anything, for however many growths, finds nowhere to put an old copy. Several
 //! threads may drain one bucket; each copy that one of them placed but did not seal is one too many, and it takes one.
 //!
-//! Before that, where both new buckets are still empty, it is tried for the whole word at once, its empty slots included.
+//! A displaced copy goes to its home bucket, if that has room in the new table and its old bucket is sealed.
+//!
+//! Before all that, where both new buckets are still empty, the whole word is tried at once, its empty slots included.
 
 use core::ops::Range;
 
@@ -20,6 +22,7 @@ use crossbeam_utils::Backoff;
 use super::{Growing, Old, State, View};
 use crate::{
     hash::{Class, Generation as _},
+    seq::UnderWay,
     sync,
     word::{Layout, Slot},
 };
@@ -159,25 +162,42 @@ impl Growing {
         Class { home, fingerprint }
     }
 
+    /// Places a displaced copy in its home bucket of the newer table, if it has room and nothing is drained into it any more. Copies of the older table were
+    /// displaced when that was full; left away, they would cost every look-up of their home a second word.
+    fn place_at_home(&self, view: &View<'_>, old: &Old<'_>, class: Class) -> bool {
+        old.generation.is_sealed(old.cells.home(class))
+            && view.new.place(view.new.home(class), Slot::at_home(class.fingerprint))
+    }
+
     /// Moves one copy. `false` if there is no room for it.
     fn drain_slot(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, slot: Slot, guard: &Guard) -> bool {
         let class = self.class_of(old, bucket, slot);
-        let home = view.new.home(class);
-        let to = if slot.is_displaced() { view.new.away(class) } else { home };
         let _under_way = slot.is_displaced().then(|| self.sequences.relocation(class.home));
-        if slot.is_displaced() && !UNCOUNTED {
+        let placed = if slot.is_displaced() {
+            self.place_at_home(view, old, class) || self.place_away(view, class)
+        } else {
+            view.new.place(view.new.home(class), slot)
+        };
+        if placed {
+            self.sequences.advance(class.home);
+            self.seal(old, bucket, slot, class, guard);
+            return true;
+        }
+        let pattern = self.plan.layout.pattern(slot);
+        !self.plan.layout.contains(old.cells.word(bucket).load(), pattern)
+    }
+
+    /// Places a displaced copy in its away bucket of the newer table, counted before.
+    fn place_away(&self, view: &View<'_>, class: Class) -> bool {
+        let home = view.new.home(class);
+        if !UNCOUNTED {
             view.new.count_up(home, |_| true);
         }
-        if !view.new.place(to, slot) {
-            if slot.is_displaced() {
-                view.new.count_down(home);
-            }
-            let pattern = self.plan.layout.pattern(slot);
-            return !self.plan.layout.contains(old.cells.word(bucket).load(), pattern);
+        let placed = view.new.place(view.new.away(class), Slot::away(class.fingerprint));
+        if !placed {
+            view.new.count_down(home);
         }
-        self.sequences.advance(class.home);
-        self.seal(old, bucket, slot, class, guard);
-        true
+        placed
     }
 
     /// Seals a copy in the older table of which there is one in the newer table now; the sequence was advanced.
@@ -202,20 +222,24 @@ impl Growing {
         }
         let base = old.cells.generation.base(bucket);
         let (mut after, mut len) = ([0_u64; 2], [0_u32; 2]);
-        for slot in layout.taken(word) {
-            let half = view.new.generation.bucket(base, slot.fingerprint()) & 1;
-            after[half] = layout.pushed(after[half], len[half], slot);
-            len[half] += 1;
+        let mut copies = [const { None }; *Layout::SLOTS.end()];
+        for (copy, slot) in copies.iter_mut().zip(layout.taken(word)) {
+            let class = self.class_of(old, bucket, slot);
+            let under_way = slot.is_displaced().then(|| self.sequences.relocation(class.home));
+            let half = if slot.is_displaced() && self.place_at_home(view, old, class) {
+                None
+            } else {
+                if slot.is_displaced() && !UNCOUNTED {
+                    view.new.count_up(view.new.home(class), |_| true);
+                }
+                let half = view.new.generation.bucket(base, slot.fingerprint()) & 1;
+                after[half] = layout.pushed(after[half], len[half], slot);
+                len[half] += 1;
+                Some(half)
+            };
+            *copy = Some(Copy { slot, class, half, _under_way: under_way });
         }
-        let displaced = || layout.taken(word).filter(|slot| slot.is_displaced());
-        // Room for as many as a word has slots.
-        let mut under_way = [const { None }; *Layout::SLOTS.end()];
-        for (under_way, slot) in under_way.iter_mut().zip(displaced()) {
-            *under_way = Some(self.sequences.relocation(self.class_of(old, bucket, slot).home));
-        }
-        for slot in displaced().filter(|_| !UNCOUNTED) {
-            view.new.count_up(view.new.home(self.class_of(old, bucket, slot)), |_| true);
-        }
+        let copies = || copies.iter().flatten();
         // The counts of these words may change between the look at them and here, which is why they are looked at again.
         let place = |half: usize| {
             len[half] == 0 || view.new.update(targets[half], |word| layout.is_empty(word).then_some(word | after[half]))
@@ -224,23 +248,31 @@ impl Growing {
         if layout.displaced_slots(word) < layout.taken_count(word) {
             self.sequences.advance(base);
         }
-        displaced().for_each(|slot| self.sequences.advance(self.class_of(old, bucket, slot).home));
+        copies().filter(|copy| copy.slot.is_displaced()).for_each(|copy| self.sequences.advance(copy.class.home));
         let whole = placed == [true; 2];
         if whole && old.cells.word(bucket).compare_exchange(word, layout.sealed_all(word)).is_ok() {
-            for slot in displaced() {
-                old.cells.count_down(old.cells.home(self.class_of(old, bucket, slot)));
+            for copy in copies().filter(|copy| copy.slot.is_displaced()) {
+                old.cells.count_down(old.cells.home(copy.class));
             }
             return true;
         }
         // Those that were placed are each sealed or taken back; those that were not are not counted either.
-        for slot in layout.taken(word) {
-            let class = self.class_of(old, bucket, slot);
-            if placed[view.new.generation.bucket(base, slot.fingerprint()) & 1] {
-                self.seal(old, bucket, slot, class, guard);
+        for Copy { slot, class, half, .. } in copies() {
+            if half.is_none_or(|half| placed[half]) {
+                self.seal(old, bucket, *slot, *class, guard);
             } else if slot.is_displaced() {
-                view.new.count_down(view.new.home(class));
+                view.new.count_down(view.new.home(*class));
             }
         }
         false
     }
+}
+
+/// A copy that moves with others of its word.
+struct Copy<'a> {
+    slot: Slot,
+    class: Class,
+    /// Which of the two new buckets below its old one it goes to; `None` if it is in its home bucket already.
+    half: Option<usize>,
+    _under_way: Option<UnderWay<'a>>,
 }

@@ -23,7 +23,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     explanation: "A filter that begins with room for 65,536 keys and doubles until it holds all (32 times 2^20 in a full run), beside one that was given its last size \
                   by `reserve` before the first key, and beside a `CuckooFilter` of the same rate. Inserts: all keys. Draining: what one thread moves from the last but one table into the last, in fingerprints. \
                   Look-ups (half hits): of a filter whose last growth is half drained, of the same filter drained, and after all keys came in. Latency: each insert \
-                  timed by itself over the whole growth, page faults of new tables included. Memory: what the filter says that it has.",
+                  timed by itself over the whole growth, page faults of new tables included; a huge page takes the system far longer to make than a small one. Memory: what the filter says that it has.",
     steps,
     run,
     render,
@@ -38,6 +38,9 @@ const RESERVED_BATCH: &str = "koel growing batch, reserved";
 /// The type that does not grow, at the same rate when full; it needs less memory.
 const FIXED: &str = "koel CuckooFilter";
 const FIXED_BATCH: &str = "koel CuckooFilter batch";
+
+/// The filter that grows on ordinary pages: latency alone.
+pub(crate) const SMALL_PAGES: &str = "koel growing, small pages";
 
 /// All names under which something of ours is recorded here.
 pub(super) const NAMES: [&str; 6] = [GROWING, GROWING_BATCH, RESERVED, RESERVED_BATCH, FIXED, FIXED_BATCH];
@@ -58,27 +61,39 @@ const fn keys(settings: &Settings) -> u64 {
         }
 }
 
+/// Doublings until all keys are in.
+const fn last(settings: &Settings) -> u32 {
+    (keys(settings) / INITIAL).ilog2()
+}
+
 fn rounds(settings: &Settings) -> u64 {
     settings.rounds.min(3)
 }
 
 fn steps(settings: &Settings) -> u64 {
-    2 * rounds(settings) + 2
+    2 * rounds(settings) + 3
 }
 
 fn filter(settings: &Settings) -> GrowableCuckooFilter<u64> {
+    filter_with(settings, settings.huge_pages)
+}
+
+fn filter_with(settings: &Settings, huge_pages: bool) -> GrowableCuckooFilter<u64> {
     GrowableCuckooFilter::builder()
         .initial_capacity(INITIAL as usize)
         .max_capacity(keys(settings) as usize)
         .seed(1)
-        .huge_pages(settings.huge_pages)
+        .huge_pages(huge_pages)
         .build()
         .expect("a filter")
 }
 
 fn reserved(settings: &Settings) -> GrowableCuckooFilter<u64> {
     let filter = filter(settings);
-    filter.reserve(keys(settings) as usize).expect("memory");
+    while filter.generation() < last(settings) {
+        filter.reserve(filter.capacity() + 1).expect("memory");
+        filter.finish_draining();
+    }
     filter
 }
 
@@ -90,9 +105,11 @@ fn run(lab: &mut Lab<'_>) {
     lab.step();
     lab.say("growth, draining");
     draining(lab, bytes);
-    lab.say("growth, latency");
-    latency(lab, bytes);
-    lab.step();
+    for (name, huge_pages) in [(GROWING, lab.settings.huge_pages), (SMALL_PAGES, false)] {
+        lab.say("growth, latency");
+        latency(lab, bytes, name, huge_pages);
+        lab.step();
+    }
 }
 
 fn record(lab: &mut Lab<'_>, operation: impl Into<String>, peer: &str, bytes: u64, unit: Unit, samples: Vec<f64>) {
@@ -190,7 +207,7 @@ fn compete(lab: &mut Lab<'_>, bytes: u64, mut contest: Contest<'_>, present: u64
 
 /// Puts keys in until the last growth has begun; how many.
 fn fill_to_last_growth(filter: &GrowableCuckooFilter<u64>, settings: &Settings) -> u64 {
-    let last = (keys(settings) / INITIAL).ilog2();
+    let last = last(settings);
     let mut key = 0;
     // Looked at now and then: a few inserts more drain a few buckets.
     while !(filter.generation() == last && filter.is_draining()) {
@@ -228,9 +245,9 @@ fn draining(lab: &mut Lab<'_>, bytes: u64) {
     compete(lab, bytes, contest, present, "look-up, ");
 }
 
-fn latency(lab: &mut Lab<'_>, bytes: u64) {
+fn latency(lab: &mut Lab<'_>, bytes: u64, peer: &str, huge_pages: bool) {
     let all = keys(lab.settings);
-    let filter = filter(lab.settings);
+    let filter = filter_with(lab.settings, huge_pages);
     let mut whole = histogram();
     let mut peak = 0;
     for part in 0..PARTS {
@@ -242,7 +259,7 @@ fn latency(lab: &mut Lab<'_>, bytes: u64) {
             histogram.saturating_record(start.elapsed().as_nanos() as u64);
         }
         let mut timeline = |what: &str, unit, value| {
-            let measurement = Measurement::new("growth", what, GROWING).table(bytes, part as u32 + 1);
+            let measurement = Measurement::new("growth", what, peer).table(bytes, part as u32 + 1);
             lab.record(measurement.unit(unit).samples(vec![value]));
         };
         timeline("timeline, mean", Unit::Nanoseconds, histogram.mean());
@@ -254,10 +271,10 @@ fn latency(lab: &mut Lab<'_>, bytes: u64) {
     }
     for (quantile, name) in QUANTILES {
         let value = whole.value_at_quantile(quantile) as f64;
-        record(lab, format!("latency, {name}"), GROWING, bytes, Unit::Nanoseconds, vec![value]);
+        record(lab, format!("latency, {name}"), peer, bytes, Unit::Nanoseconds, vec![value]);
     }
-    record(lab, "memory, peak", GROWING, bytes, Unit::Bytes, vec![peak as f64]);
-    record(lab, "memory, at the end", GROWING, bytes, Unit::Bytes, vec![filter.memory_bytes() as f64]);
+    record(lab, "memory, peak", peer, bytes, Unit::Bytes, vec![peak as f64]);
+    record(lab, "memory, at the end", peer, bytes, Unit::Bytes, vec![filter.memory_bytes() as f64]);
 }
 
 fn render(measurements: &[&Measurement]) -> String {

@@ -115,18 +115,22 @@ pub(super) fn all(report: &Report<'_>) -> Vec<(String, String, String)> {
 fn growth(report: &Report<'_>, add: &mut impl FnMut(String, String, Axis, Axis, Vec<Series>, bool)) {
     let timeline = |what: &'static str| {
         let parts = report.measurements.iter().filter(move |one| one.experiment == "growth" && one.operation == what);
-        parts.map(|one| (f64::from(one.load), one.median))
+        parts.map(|one| (one.peer.ends_with("small pages"), f64::from(one.load), one.median))
     };
     let x = || Axis::linear("percent of the keys inserted");
     let mut latencies = Vec::new();
     for (what, name) in [("timeline, mean", "mean"), ("timeline, p99.9", "p99.9"), ("timeline, max", "longest")] {
-        timeline(what).for_each(|point| push(&mut latencies, name, true, point));
+        for (small, part, latency) in timeline(what) {
+            let name = if small { format!("{name}, small pages") } else { name.to_string() };
+            push(&mut latencies, &name, !small, (part, latency));
+        }
     }
     let title = "Inserts into a filter that grows, by hundredths of the keys".to_string();
     add("growth-latency.svg".to_string(), title, x(), Axis::log("nanoseconds"), latencies, true);
     let mut memory = Vec::new();
     timeline("timeline, memory")
-        .for_each(|(part, bytes)| push(&mut memory, "memory", true, (part, bytes / f64::from(1 << 20))));
+        .filter(|(small, ..)| !small)
+        .for_each(|(_, part, bytes)| push(&mut memory, "memory", true, (part, bytes / f64::from(1 << 20))));
     let title = "Memory of a filter that grows".to_string();
     add("growth-memory.svg".to_string(), title, x(), Axis::linear("MiB"), memory, true);
 }
