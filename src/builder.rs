@@ -137,8 +137,8 @@ impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
     ///
     /// # Complexity
     ///
-    /// Allocates the table and three small arrays: sequence counters, claims and event counters. The table's memory is asked for zeroed;
-    /// fresh pages from the system are so already and are not touched.
+    /// Allocates the table and three small arrays: sequence counters, claims and event counters. A table of 256 KiB or more
+    /// (with the feature `std`), and any with huge pages, is mapped: its pages come when they are first used.
     ///
     /// # Errors
     ///

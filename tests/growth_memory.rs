@@ -1,0 +1,63 @@
+//! Growth to ten million keys and back: nothing is lost, and the system gets back every table that was left. Alone in its process, whose memory it looks at.
+
+#![cfg(all(feature = "growth", target_os = "linux"))]
+
+use koel::GrowableCuckooFilter;
+
+const KEYS: u64 = 10_000_000;
+
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x ^ x >> 31
+}
+
+/// A line of `/proc/self/status`, in bytes.
+fn status(name: &str) -> usize {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+    let kilobytes: usize = line.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().unwrap();
+    kilobytes << 10
+}
+
+#[test]
+fn ten_million_keys_come_and_go() {
+    // What the process needs besides.
+    let start = status("VmRSS:");
+    let slack = 8 << 20;
+
+    let mut filter = GrowableCuckooFilter::<u64>::builder()
+        .initial_capacity(1_000)
+        .max_capacity(KEYS as usize)
+        .false_positive_rate(0.01)
+        .build()
+        .unwrap();
+    let mut peak = 0;
+    for key in 0..KEYS {
+        filter.insert_hash(mix(key)).unwrap();
+        if key % 1024 == 0 {
+            peak = peak.max(filter.memory_bytes());
+        }
+    }
+    assert_eq!(filter.len(), KEYS as usize);
+    filter.finish_draining();
+    // Never more than two tables, neither by its own account nor by the system's.
+    let full = filter.memory_bytes();
+    assert!(peak <= full * 8 / 5, "{peak} bytes at the peak, {full} at the end");
+    let highest = status("VmHWM:") - start;
+    assert!(highest <= peak + slack, "{highest} bytes by the system's account, {peak} by the filter's");
+
+    // What was left is freed when nobody can be looking at it any more, which operations find out as they go.
+    assert!((0..100_000).all(|key| filter.contains_hash(mix(key))));
+    let resident = status("VmRSS:") - start;
+    assert!(resident <= full + slack, "{resident} bytes resident, {full} in use");
+
+    assert!((0..KEYS).all(|key| filter.remove_hash(mix(key))), "a key that is in was not removed");
+    assert_eq!(filter.len(), 0);
+    assert!((0..100_000).all(|key| !filter.contains_hash(mix(key))));
+
+    filter.shrink_to_fit();
+    assert_eq!(filter.generation(), 0);
+    let resident = status("VmRSS:").saturating_sub(start);
+    assert!(resident <= slack, "{resident} bytes resident after everything was removed");
+}
