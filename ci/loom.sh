@@ -31,6 +31,10 @@ drain_uncounted                  growth reader_against_drain
 free_at_once                     growth reclamation
 "
 
+for name in "$@"; do
+    grep -q "^$name " <<<"$mutations" || { echo "there is no mutation $name" >&2; exit 2; }
+done
+
 # Cargo does not know what the wrapper adds: nothing built with one mutation may be used with another, or later.
 forget() { cargo clean --locked --quiet --release --package koel --package koel-loom-tests; }
 trap forget EXIT

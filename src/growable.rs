@@ -34,6 +34,9 @@ const CHUNK: usize = 64 * batch::GROUP;
 /// Every doubling spends one bit of the fingerprints, so the false-positive rate doubles with it. The builder is told the largest
 /// capacity and the rate that has to hold there, and picks the layout: before that size the rate is lower.
 ///
+/// A single operation pins an epoch, which makes single look-ups in a large table cost about twice those of a [`CuckooFilter`](crate::CuckooFilter)
+/// (`docs/benchmarks.md`); a batch pins once.
+///
 /// # Progress
 ///
 /// That of [`CuckooFilter`](crate::CuckooFilter), with two additions: an insert that needs a larger table waits while another thread

@@ -1,11 +1,14 @@
 //! `GrowableCuckooFilter`: nothing is lost, whatever grows, shrinks or drains when.
 #![cfg(feature = "growth")]
 
+mod common;
+
 use std::{
     collections::HashMap,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
 };
 
+use common::mixed;
 use koel::{BuildError, GrowableCuckooFilter, InsertError};
 use proptest::prelude::*;
 
@@ -17,13 +20,6 @@ fn filter(initial: usize, max: usize, rate: f64, seed: u64) -> GrowableCuckooFil
         .seed(seed)
         .build()
         .unwrap()
-}
-
-/// A permutation of the integers that looks random.
-fn mix(mut x: u64) -> u64 {
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
 }
 
 #[test]
@@ -64,7 +60,7 @@ fn the_other_set_survives() {
 #[test]
 fn copies_of_one_key_never_make_it_grow() {
     let filter = filter(0, 1_000_000, 0.001, 1);
-    (0..10_000).for_each(|key| filter.insert_hash(mix(key)).unwrap());
+    (0..10_000).for_each(|key| filter.insert_hash(mixed(key)).unwrap());
     let error = (0..100).find_map(|_| filter.insert_hash(u64::MAX).err());
     assert_eq!(error, Some(InsertError::TooManyCopies));
     assert_eq!(filter.generation(), 0);
@@ -178,12 +174,12 @@ fn present_keys_are_found_during_growth() {
         let present = AtomicUsize::new(0);
         let stop = AtomicBool::new(false);
         let looked = AtomicUsize::new(0);
-        let key = |i: usize| mix(i as u64);
+        let key = |i: usize| mixed(i as u64);
         std::thread::scope(|scope| {
             for reader in 0..2 {
                 let (filter, present, stop, looked) = (&filter, &present, &stop, &looked);
                 scope.spawn(move || {
-                    let mut x = mix(reader + 77);
+                    let mut x = mixed(reader + 77);
                     let mut found = [false; 100];
                     while !stop.load(Relaxed) {
                         let known = present.load(std::sync::atomic::Ordering::Acquire);
@@ -191,7 +187,7 @@ fn present_keys_are_found_during_growth() {
                             continue;
                         }
                         let hashes = [(); 100].map(|()| {
-                            x = mix(x + 1);
+                            x = mixed(x + 1);
                             key((x % known as u64) as usize)
                         });
                         for hash in hashes {
@@ -207,7 +203,7 @@ fn present_keys_are_found_during_growth() {
             scope.spawn(|| {
                 let mut round = 0;
                 while !stop.load(Relaxed) {
-                    let hashes: Vec<u64> = (0..100).map(|i| mix((1 << 50) + round * 100 + i)).collect();
+                    let hashes: Vec<u64> = (0..100).map(|i| mixed((1 << 50) + round * 100 + i)).collect();
                     filter.insert_hashes(&hashes).unwrap();
                     assert_eq!(filter.insert_if_absent_hash(hashes[0]), Ok(false));
                     let mut removed = [false; 100];
@@ -235,7 +231,7 @@ fn several_threads_drain() {
     let filter = filter(0, 4_000_000, 0.001, 9);
     let mut keys = 0_u64;
     while filter.generation() < 6 {
-        filter.insert_hash(mix(keys)).unwrap();
+        filter.insert_hash(mixed(keys)).unwrap();
         keys += 1;
     }
     assert!(filter.is_draining());
@@ -246,7 +242,7 @@ fn several_threads_drain() {
     assert!(drained > 0);
     filter.finish_draining();
     assert!(!filter.is_draining());
-    assert!((0..keys).all(|key| filter.remove_hash(mix(key))));
+    assert!((0..keys).all(|key| filter.remove_hash(mixed(key))));
     assert!(filter.words().iter().all(|word| *word == 0));
 }
 
@@ -258,14 +254,14 @@ fn insert_if_absent_has_one_winner_during_growth() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for key in 0..200_000 {
-                    if filter.insert_if_absent_hash(mix(key)).unwrap() {
+                    if filter.insert_if_absent_hash(mixed(key)).unwrap() {
                         wins.fetch_add(1, Relaxed);
                     }
                 }
             });
         }
     });
-    let classes: std::collections::HashSet<_> = (0..200_000).map(|key| filter.class_of_hash(mix(key))).collect();
+    let classes: std::collections::HashSet<_> = (0..200_000).map(|key| filter.class_of_hash(mixed(key))).collect();
     assert_eq!((wins.into_inner(), filter.len()), (classes.len(), classes.len()));
 }
 

@@ -2,15 +2,12 @@
 
 #![cfg(all(feature = "growth", target_os = "linux"))]
 
+mod common;
+
+use common::mixed;
 use koel::GrowableCuckooFilter;
 
 const KEYS: u64 = 10_000_000;
-
-fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x ^ x >> 31
-}
 
 /// A line of `/proc/self/status`, in bytes.
 fn status(name: &str) -> usize {
@@ -34,7 +31,7 @@ fn ten_million_keys_come_and_go() {
         .unwrap();
     let mut peak = 0;
     for key in 0..KEYS {
-        filter.insert_hash(mix(key)).unwrap();
+        filter.insert_hash(mixed(key)).unwrap();
         if key % 1024 == 0 {
             peak = peak.max(filter.memory_bytes());
         }
@@ -48,13 +45,13 @@ fn ten_million_keys_come_and_go() {
     assert!(highest <= peak + slack, "{highest} bytes by the system's account, {peak} by the filter's");
 
     // What was left is freed when nobody can be looking at it any more, which operations find out as they go.
-    assert!((0..100_000).all(|key| filter.contains_hash(mix(key))));
+    assert!((0..100_000).all(|key| filter.contains_hash(mixed(key))));
     let resident = status("VmRSS:") - start;
     assert!(resident <= full + slack, "{resident} bytes resident, {full} in use");
 
-    assert!((0..KEYS).all(|key| filter.remove_hash(mix(key))), "a key that is in was not removed");
+    assert!((0..KEYS).all(|key| filter.remove_hash(mixed(key))), "a key that is in was not removed");
     assert_eq!(filter.len(), 0);
-    assert!((0..100_000).all(|key| !filter.contains_hash(mix(key))));
+    assert!((0..100_000).all(|key| !filter.contains_hash(mixed(key))));
 
     filter.shrink_to_fit();
     assert_eq!(filter.generation(), 0);

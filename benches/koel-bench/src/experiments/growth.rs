@@ -127,6 +127,17 @@ fn fill(to: u64, insert: impl Fn(&[u64])) -> Duration {
     taken
 }
 
+/// Inserts everything into a filter of either type, by batches or by single calls; the time.
+macro_rules! insert_all {
+    ($filter:expr, $keys:expr, $batch:expr) => {
+        if $batch {
+            fill($keys, |hashes| $filter.insert_hashes(hashes).expect("room"))
+        } else {
+            fill($keys, |hashes| hashes.iter().for_each(|hash| $filter.insert_hash(*hash).expect("room")))
+        }
+    };
+}
+
 /// All keys, single and in batches, into filters that grow and filters that need not. One that has grown.
 fn inserts(lab: &mut Lab<'_>, bytes: u64) -> GrowableCuckooFilter<u64> {
     let all = keys(lab.settings);
@@ -137,18 +148,10 @@ fn inserts(lab: &mut Lab<'_>, bytes: u64) -> GrowableCuckooFilter<u64> {
             let taken = if name.starts_with(FIXED) {
                 // Like the others it pays for each page that it touches first.
                 let filter = fixed(lab.settings);
-                if batch {
-                    fill(all, |hashes| filter.insert_hashes(hashes).expect("room"))
-                } else {
-                    fill(all, |hashes| hashes.iter().for_each(|hash| filter.insert_hash(*hash).expect("room")))
-                }
+                insert_all!(filter, all, batch)
             } else {
                 let filter = if name.contains("reserved") { reserved(lab.settings) } else { filter(lab.settings) };
-                if batch {
-                    fill(all, |hashes| filter.insert_hashes(hashes).expect("room"))
-                } else {
-                    fill(all, |hashes| hashes.iter().for_each(|hash| filter.insert_hash(*hash).expect("room")))
-                }
+                insert_all!(filter, all, batch)
             };
             samples.push(mops(all, taken));
         }
@@ -158,7 +161,7 @@ fn inserts(lab: &mut Lab<'_>, bytes: u64) -> GrowableCuckooFilter<u64> {
         record(lab, "insert, all keys", name, bytes, Unit::Mops, samples);
     }
     let grown = filter(lab.settings);
-    fill(all, |hashes| grown.insert_hashes(hashes).expect("room"));
+    insert_all!(grown, all, true);
     grown.finish_draining();
     grown
 }
@@ -182,8 +185,8 @@ fn look_ups_after(lab: &mut Lab<'_>, bytes: u64, grown: GrowableCuckooFilter<u64
     let all = keys(lab.settings);
     let reserved = reserved(lab.settings);
     let fixed = fixed(lab.settings);
-    fill(all, |hashes| reserved.insert_hashes(hashes).expect("room"));
-    fill(all, |hashes| fixed.insert_hashes(hashes).expect("room"));
+    insert_all!(reserved, all, true);
+    insert_all!(fixed, all, true);
     let (_, passes) = lab.sample(bytes);
     let mut contest = Contest::new(passes);
     add!(contest, grown, GROWING, GROWING_BATCH);
