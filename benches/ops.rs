@@ -12,11 +12,13 @@ use std::{
 use criterion::{Criterion, Throughput};
 use koel::{Backend, CuckooFilter};
 
-/// Keys in a table that is 90% full: 1 MiB for Koel, half as much for the peer.
-const KEYS: usize = (1 << 19) * 9 / 10;
+/// Buckets of four slots: 512 KiB for Koel, half as much for the peer. Both tables fit the second-level cache of about any processor.
+const BUCKETS: usize = 1 << 16;
+/// Keys in a table that is 90% full.
+const KEYS: usize = BUCKETS * 4 * 9 / 10;
 /// Look-ups measured at a time.
-const LOOK_UPS: usize = 1 << 18;
-const ROUNDS: usize = 15;
+const LOOK_UPS: usize = 1 << 17;
+const ROUNDS: usize = 31;
 
 type Peer = cuckoofilter::CuckooFilter<Mix>;
 
@@ -63,12 +65,12 @@ impl Keys {
 
 fn koel() -> CuckooFilter<u64> {
     // At capacity the table would be 94.5% full; it has the peer's number of buckets.
-    let capacity = ((1 << 17) as f64 * 4.0 * 0.945) as usize - 80;
-    CuckooFilter::builder().capacity(capacity).slots_per_bucket(4).seed(1).build().expect("a table of 1 MiB")
+    let capacity = (BUCKETS as f64 * 4.0 * 0.945) as usize - 80;
+    CuckooFilter::builder().capacity(capacity).slots_per_bucket(4).seed(1).build().expect("a table of 512 KiB")
 }
 
 fn peer() -> Peer {
-    Peer::with_capacity(1 << 19)
+    Peer::with_capacity(BUCKETS * 4)
 }
 
 fn fill_koel(filter: &CuckooFilter<u64>, keys: &[u64]) {
@@ -116,6 +118,7 @@ fn compare(keys: &Keys) {
     let mut results = names.map(|what| Comparison { what, koel: Vec::new(), peer: Vec::new() });
     for _ in 0..ROUNDS {
         let (ours, mut theirs) = (koel(), peer());
+        assert!(ours.buckets().abs_diff(BUCKETS) < BUCKETS / 100, "{} buckets", ours.buckets());
         // Touches the pages, so that no page fault is measured.
         fill_koel(&ours, &keys.present);
         keys.present.iter().for_each(|hash| assert!(ours.remove_hash(*hash)));
