@@ -15,7 +15,7 @@
 //! costs one operation more and never spills.
 
 /// Bits of a word that hold slots.
-const SLOT_BITS: u32 = 60;
+pub(crate) const SLOT_BITS: u32 = 60;
 /// One in the place of the displaced count.
 const COUNT_ONE: u64 = 1 << SLOT_BITS;
 /// The place of the displaced count.

@@ -7,13 +7,13 @@
 //!
 //! - **A table in cache** ([`in_cache`]): for each vector of keys, gather the sequence counters, the away words, the home words, and the
 //!   counters again; no branch depends on a key. Keys of which neither word matches and whose counter has changed are looked up again, one by one.
-//! - **A table in memory** ([`in_memory`]): in groups. Hash a group and prefetch its home words; read the home words of the group before, which
-//!   decide most keys; those with displaced fingerprints prefetch their away words and are looked up, validated, after the rest of their group.
+//! - **A table in memory** ([`in_memory`]): a pipeline. Home words are asked for some keys ahead; they decide most keys; those with displaced
+//!   fingerprints ask for their away words and are looked up in both, validated, a few keys later.
 //!
 //! # Why it is right
 //!
 //! Each key is answered by the same reads as by `Cells::contains_both` or `Cells::contains_home_first`, in the order that their arguments ask for:
-//! first look at the counter, both words, second look. In memory the home word of the first stage only ever answers by itself (a match, or
+//! first look at the counter, both words, second look. In memory the home word of the pipeline's second stage only ever answers by itself (a match, or
 //! count 0); for a key that needs both words it is read again after the counter.
 //!
 //! Words are shared with writers, so they are read as atomics, one by one, or gathered inside `asm!`, which Rust's memory model does not
@@ -21,6 +21,7 @@
 
 #[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
 mod aarch64;
+mod in_memory;
 mod swar;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 mod x86_64;
@@ -31,10 +32,9 @@ use crate::{
     cells::Cells,
     hash::{Class, Generation, REMIX, SPREAD_LINEAR, SPREAD_SQUARE},
     sync::{AtomicU64, AtomicWord},
-    word,
 };
 
-/// Keys of a group in a table in memory: enough look-ups under way to keep the memory busy, few enough to stay in first-level cache.
+/// Keys of a group of insertions or removals: enough under way to keep the memory busy, few enough to stay in first-level cache.
 pub(crate) const GROUP: usize = 64;
 
 /// Keys that are hashed or answered on the stack at a time.
@@ -162,11 +162,14 @@ trait Vector: Copy {
 /// Answers for each hash. What the backends wrap.
 #[inline(always)]
 fn look_up<V: Vector, G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
-    if cached { in_cache::<V, G>(cells, hashes, found) } else { in_memory::<V, G>(cells, hashes, found) }
+    if cached { in_cache::<V, G>(cells, hashes, found) } else { in_memory::look_up::<V, G>(cells, hashes, found) }
 }
 
-/// The numbers that turn hashes into classes, in every lane.
-struct Constants<V> {
+/// What every vector of keys needs, taken out of the loops here: the compiler may not do it, since each read of a word is Acquire.
+struct Constants<'a, V> {
+    words: &'a [AtomicWord],
+    counters: &'a [AtomicU64],
+    stripes: V,
     key: V,
     remix: V,
     buckets: V,
@@ -181,11 +184,15 @@ struct Constants<V> {
     factors: Option<(V, V)>,
 }
 
-impl<V: Vector> Constants<V> {
+impl<'a, V: Vector> Constants<'a, V> {
     #[inline(always)]
-    fn new<G: Generation>(cells: &Cells<G>) -> Self {
+    fn new<G: Generation>(cells: &Cells<'a, G>) -> Self {
+        let (counters, stripes) = cells.sequences.parts();
         let (ones, highs) = cells.layout.masks();
         Self {
+            words: cells.buckets(),
+            counters,
+            stripes: V::splat(stripes as u64),
             key: V::splat(cells.geometry.key()),
             remix: V::splat(REMIX),
             buckets: V::splat(cells.geometry.buckets() as u64),
@@ -242,35 +249,49 @@ impl<V: Vector> Constants<V> {
     fn zeros(&self, word: V) -> V {
         word.not_and(word.sub(self.ones)).and(self.highs)
     }
+
+    /// One bit for each of these hashes, as many as there are lanes, whose class is in: by both words, or, if neither has it and their stripe has
+    /// changed meanwhile, by looking again.
+    ///
+    /// The order of the reads is that of `Cells::contains_both`, each after those before it: Acquire.
+    #[inline(always)]
+    fn contains_both<G: Generation>(&self, cells: &Cells<G>, hashes: &[u64]) -> u32 {
+        let (home, fingerprint) = self.classes(V::load(hashes));
+        let away = self.bucket(self.other(home, fingerprint), fingerprint);
+        let at_home = self.pattern(fingerprint.add(fingerprint));
+        let displaced = at_home.add(self.ones);
+        let stripes = home.and(self.stripes);
+        let home = self.bucket(home, fingerprint);
+        let before = V::gather_counters(self.counters, stripes);
+        let away = V::gather_words(self.words, away);
+        let home = V::gather_words(self.words, home);
+        let after = V::gather_counters(self.counters, stripes);
+        let hits = self.zeros(home.xor(at_home)).or(self.zeros(away.xor(displaced))).nonzero();
+        let moved = before.xor(after).nonzero() & !hits;
+        if moved != 0 && !cfg!(koel_mutation = "batch_without_validation") {
+            return hits | again(cells, moved, hashes);
+        }
+        hits
+    }
+}
+
+/// One bit for each of these lanes whose class is in, looked up one by one.
+#[cold]
+#[inline(never)]
+fn again<G: Generation>(cells: &Cells<G>, lanes: u32, hashes: &[u64]) -> u32 {
+    let contains = |hash: u64| u32::from(cells.contains_both(cells.geometry.class(hash)));
+    let lanes = hashes.iter().enumerate().filter(|(lane, _)| lanes >> lane & 1 != 0);
+    lanes.fold(0, |hits, (lane, hash)| hits | contains(*hash) << lane)
 }
 
 /// The way through a table in cache: both words of every key, no branch that depends on a key.
 #[inline(always)]
 fn in_cache<V: Vector, G: Generation>(cells: &Cells<G>, hashes: &[u64], found: &mut [bool]) {
     let constants = Constants::<V>::new(cells);
-    let (counters, mask) = cells.sequences.parts();
-    let mask = V::splat(mask as u64);
-    let words = cells.buckets();
     let mut groups = hashes.chunks_exact(V::LANES);
     let mut answers = found.chunks_exact_mut(V::LANES);
     for (hashes, found) in groups.by_ref().zip(answers.by_ref()) {
-        let (home, fingerprint) = constants.classes(V::load(hashes));
-        let away = constants.bucket(constants.other(home, fingerprint), fingerprint);
-        let at_home = constants.pattern(fingerprint.add(fingerprint));
-        let displaced = at_home.add(constants.ones);
-        let stripes = home.and(mask);
-        let home = constants.bucket(home, fingerprint);
-        // The order of the reads is that of `Cells::contains_both`, each after those before it: Acquire.
-        let before = V::gather_counters(counters, stripes);
-        let away = V::gather_words(words, away);
-        let home = V::gather_words(words, home);
-        let after = V::gather_counters(counters, stripes);
-        let hits = constants.zeros(home.xor(at_home)).or(constants.zeros(away.xor(displaced))).nonzero();
-        spread(hits, found);
-        let moved = before.xor(after).nonzero() & !hits;
-        if moved != 0 && !cfg!(koel_mutation = "batch_without_validation") {
-            again(cells, moved, hashes, found);
-        }
+        spread(constants.contains_both(cells, hashes), found);
     }
     for (hash, found) in groups.remainder().iter().zip(answers.into_remainder()) {
         *found = cells.contains_both(cells.geometry.class(*hash));
@@ -282,90 +303,6 @@ fn in_cache<V: Vector, G: Generation>(cells: &Cells<G>, hashes: &[u64], found: &
 fn spread(bits: u32, found: &mut [bool]) {
     for (lane, found) in found.iter_mut().enumerate() {
         *found = bits >> lane & 1 != 0;
-    }
-}
-
-/// Looks up, one by one, the keys whose stripe has changed while they were read.
-#[cold]
-#[inline(never)]
-fn again<G: Generation>(cells: &Cells<G>, lanes: u32, hashes: &[u64], found: &mut [bool]) {
-    for (lane, (hash, found)) in hashes.iter().zip(found).enumerate() {
-        if lanes >> lane & 1 != 0 {
-            *found = cells.contains_both(cells.geometry.class(*hash));
-        }
-    }
-}
-
-/// The keys of a group, between its stages.
-struct Group {
-    homes: [u64; GROUP],
-    fingerprints: [u64; GROUP],
-    /// Those that need their away word as well.
-    pending: [u8; GROUP],
-    pending_len: usize,
-}
-
-impl Group {
-    const fn new() -> Self {
-        Self { homes: [0; GROUP], fingerprints: [0; GROUP], pending: [0; GROUP], pending_len: 0 }
-    }
-
-    #[inline(always)]
-    fn class(&self, key: usize) -> Class {
-        Class { home: self.homes[key] as usize, fingerprint: self.fingerprints[key] as u32 }
-    }
-
-    /// First stage: hash, and ask for the home words.
-    #[inline(always)]
-    fn prepare<V: Vector, G: Generation>(&mut self, constants: &Constants<V>, cells: &Cells<G>, hashes: &[u64]) {
-        for start in (0..hashes.len()).step_by(V::LANES) {
-            if start + V::LANES <= hashes.len() {
-                let (home, fingerprint) = constants.classes(V::load(&hashes[start..]));
-                home.store(&mut self.homes[start..]);
-                fingerprint.store(&mut self.fingerprints[start..]);
-            } else {
-                for (key, hash) in hashes.iter().enumerate().skip(start) {
-                    let class = cells.geometry.class(*hash);
-                    self.homes[key] = class.home as u64;
-                    self.fingerprints[key] = u64::from(class.fingerprint);
-                }
-            }
-        }
-        (0..hashes.len()).for_each(|key| cells.prefetch(cells.home(self.class(key))));
-    }
-
-    /// Second stage: what the home words decide; and ask for the away words of the rest.
-    #[inline(always)]
-    fn decide<G: Generation>(&mut self, cells: &Cells<G>, found: &mut [bool]) {
-        self.pending_len = 0;
-        // Taken out of the loop here: the compiler may not do it, as each read of a word is Acquire.
-        let (words, layout) = (cells.buckets(), *cells.layout);
-        for (key, found) in found.iter_mut().enumerate() {
-            let class = self.class(key);
-            let word = words[cells.home(class)].load();
-            let hit = layout.contains(word, layout.pattern(word::Slot::at_home(class.fingerprint)));
-            *found = hit;
-            // Written always, kept only if it counts: no branch to mispredict.
-            self.pending[self.pending_len] = key as u8;
-            self.pending_len += usize::from(!hit & (word::displaced_count(word) != 0));
-        }
-        for key in &self.pending[..self.pending_len] {
-            let class = self.class(usize::from(*key));
-            cells.prefetch(cells.away(class));
-        }
-    }
-
-    /// Third stage: the rest, from both words. The home word is read again: only after the first look at the counter does it prove anything.
-    #[inline(always)]
-    fn finish<G: Generation>(&self, cells: &Cells<G>, found: &mut [bool]) {
-        for key in &self.pending[..self.pending_len] {
-            let class = self.class(usize::from(*key));
-            found[usize::from(*key)] = if cfg!(koel_mutation = "batch_reuses_home_word") {
-                cells.contains_displaced(class)
-            } else {
-                cells.contains_both(class)
-            };
-        }
     }
 }
 
@@ -403,24 +340,4 @@ pub(crate) fn staged<E, G: Generation>(
         }
     }
     Ok(())
-}
-
-/// The way through a table in memory: three groups are under way at a time, one in each stage.
-#[inline(always)]
-fn in_memory<V: Vector, G: Generation>(cells: &Cells<G>, hashes: &[u64], found: &mut [bool]) {
-    let constants = Constants::<V>::new(cells);
-    let mut groups = [const { Group::new() }; 3];
-    let count = hashes.len().div_ceil(GROUP);
-    let range = |group: usize| group * GROUP..hashes.len().min((group + 1) * GROUP);
-    for step in 0..count + 2 {
-        if step < count {
-            groups[step % 3].prepare(&constants, cells, &hashes[range(step)]);
-        }
-        if (1..=count).contains(&step) {
-            groups[(step - 1) % 3].decide(cells, &mut found[range(step - 1)]);
-        }
-        if step >= 2 {
-            groups[(step - 2) % 3].finish(cells, &mut found[range(step - 2)]);
-        }
-    }
 }

@@ -22,8 +22,10 @@ pub struct Array {
 pub enum Way {
     /// One key after another: the processor finds the independent reads itself.
     Plain,
-    /// The line of a later key is asked for beforehand.
-    Prefetch,
+    /// The line of a later key is asked for beforehand, into the first-level cache. Some processors drop such a request when many are under way.
+    PrefetchFirst,
+    /// The same into the second-level cache.
+    PrefetchSecond,
     /// Eight keys in one AVX-512 instruction.
     Gather,
 }
@@ -33,7 +35,7 @@ impl Way {
     pub fn available() -> Vec<Self> {
         let mut ways = vec![Self::Plain];
         if cfg!(target_arch = "x86_64") {
-            ways.push(Self::Prefetch);
+            ways.extend([Self::PrefetchSecond, Self::PrefetchFirst]);
         }
         if has_gather() {
             ways.push(Self::Gather);
@@ -50,7 +52,8 @@ impl Way {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
-            Self::Prefetch => "prefetch",
+            Self::PrefetchFirst => "prefetch, first level",
+            Self::PrefetchSecond => "prefetch, second level",
             Self::Gather => "gather",
         }
     }
@@ -106,8 +109,10 @@ impl Array {
         match (way, two) {
             (Way::Plain, false) => plain::<false>(words, hashes),
             (Way::Plain, true) => plain::<true>(words, hashes),
-            (Way::Prefetch, false) => prefetched::<false>(words, hashes),
-            (Way::Prefetch, true) => prefetched::<true>(words, hashes),
+            (Way::PrefetchFirst, false) => prefetched::<false, true>(words, hashes),
+            (Way::PrefetchFirst, true) => prefetched::<true, true>(words, hashes),
+            (Way::PrefetchSecond, false) => prefetched::<false, false>(words, hashes),
+            (Way::PrefetchSecond, true) => prefetched::<true, false>(words, hashes),
             (Way::Gather, two) => gathered(words, two, hashes),
         }
     }
@@ -131,14 +136,14 @@ fn plain<const TWO: bool>(words: &[u64], hashes: &[u64]) -> u64 {
     hashes.iter().fold(0, |sum, hash| sum.wrapping_add(read_key::<TWO>(words, *hash)))
 }
 
-fn prefetched<const TWO: bool>(words: &[u64], hashes: &[u64]) -> u64 {
+fn prefetched<const TWO: bool, const FIRST: bool>(words: &[u64], hashes: &[u64]) -> u64 {
     let len = words.len();
     let mut sum = 0_u64;
     let ahead = hashes.iter().skip(AHEAD);
     for (hash, later) in hashes.iter().zip(ahead) {
-        prefetch(words, index(*later, len));
+        prefetch::<FIRST>(words, index(*later, len));
         if TWO {
-            prefetch(words, second(*later, len));
+            prefetch::<FIRST>(words, second(*later, len));
         }
         sum = sum.wrapping_add(read_key::<TWO>(words, *hash));
     }
@@ -146,13 +151,14 @@ fn prefetched<const TWO: bool>(words: &[u64], hashes: &[u64]) -> u64 {
 }
 
 #[inline(always)]
-fn prefetch(words: &[u64], index: usize) {
+fn prefetch<const FIRST: bool>(words: &[u64], index: usize) {
     let _address = words.as_ptr().wrapping_add(index);
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        let address = _address.cast::<i8>();
         // SAFETY: a prefetch of any address neither faults nor accesses memory in Rust's model.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(_address.cast::<i8>()) };
+        unsafe { if FIRST { _mm_prefetch::<_MM_HINT_T0>(address) } else { _mm_prefetch::<_MM_HINT_T1>(address) } };
     }
 }
 
