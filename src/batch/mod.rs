@@ -125,6 +125,9 @@ pub(crate) fn check_lengths(keys: usize, answers: usize) {
     assert!(keys == answers, "{keys} keys, but room for {answers} answers");
 }
 
+/// Lanes of the widest vector.
+const MOST_LANES: usize = 8;
+
 /// Lanes of 64 bits, worked on together.
 trait Vector: Copy {
     const LANES: usize;
@@ -153,6 +156,18 @@ trait Vector: Copy {
     }
     /// One bit for each lane that is not 0.
     fn nonzero(self) -> u32;
+    /// The lanes that `mask` names into the first of `values`, in order; what stands behind them, up to [`LANES`](Self::LANES), is undefined.
+    #[inline(always)]
+    fn store_some(self, mask: u32, values: &mut [u64]) {
+        let mut lanes = [0; MOST_LANES];
+        self.store(&mut lanes);
+        let mut len = 0;
+        for (lane, value) in lanes[..Self::LANES].iter().enumerate() {
+            // Written always, kept only if it counts: no branch to mispredict.
+            values[len] = *value;
+            len += (mask >> lane & 1) as usize;
+        }
+    }
     /// The words with these indices, which are in range; each read is Acquire.
     fn gather_words(words: &[AtomicWord], indices: Self) -> Self;
     /// The counters with these indices, which are in range; each read is Acquire.
@@ -180,6 +195,8 @@ struct Constants<'a, V> {
     ones_high: V,
     highs: V,
     one: V,
+    /// The number of each lane.
+    lanes: V,
     /// See `Generation::factors`.
     factors: Option<(V, V)>,
 }
@@ -203,6 +220,7 @@ impl<'a, V: Vector> Constants<'a, V> {
             ones_high: V::splat(ones >> 32),
             highs: V::splat(highs),
             one: V::splat(1),
+            lanes: V::load(&[0, 1, 2, 3, 4, 5, 6, 7]),
             factors: cells.generation.factors().map(|(scale, fraction)| (V::splat(scale), V::splat(fraction))),
         }
     }

@@ -76,6 +76,25 @@ impl Four {
     }
 }
 
+/// For each set of four lanes: which 32-bit halves to take, so that the lanes of the set stand in front.
+const HALVES_TO_FRONT: [[u32; 8]; 16] = {
+    let mut table = [[0; 8]; 16];
+    let mut set = 0;
+    while set < 16 {
+        let (mut lane, mut len) = (0, 0);
+        while lane < 4 {
+            if set >> lane & 1 != 0 {
+                table[set][2 * len] = 2 * lane;
+                table[set][2 * len + 1] = 2 * lane + 1;
+                len += 1;
+            }
+            lane += 1;
+        }
+        set += 1;
+    }
+    table
+};
+
 impl Vector for Four {
     const LANES: usize = 4;
 
@@ -127,6 +146,13 @@ impl Vector for Four {
         let zero =
             unsafe { _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpeq_epi64(self.0, _mm256_setzero_si256()))) };
         !zero.cast_unsigned() & 0xf
+    }
+
+    #[inline(always)]
+    fn store_some(self, mask: u32, values: &mut [u64]) {
+        let halves = &HALVES_TO_FRONT[mask as usize & 0xf];
+        // SAFETY: only runs where the features were detected, see the module; 32 readable bytes, of any alignment.
+        Self(unsafe { _mm256_permutevar8x32_epi32(self.0, _mm256_loadu_si256(halves.as_ptr().cast())) }).store(values);
     }
 
     #[inline(always)]
@@ -218,6 +244,13 @@ impl Vector for Eight {
     fn nonzero(self) -> u32 {
         // SAFETY: only runs where the features were detected, see the module.
         u32::from(unsafe { _mm512_test_epi64_mask(self.0, self.0) })
+    }
+
+    #[inline(always)]
+    fn store_some(self, mask: u32, values: &mut [u64]) {
+        // Compressed in a register and stored as a whole: AMD's Zen takes a hundred cycles to compress into memory.
+        // SAFETY: only runs where the features were detected, see the module.
+        Self(unsafe { _mm512_maskz_compress_epi64(mask as u8, self.0) }).store(values);
     }
 
     #[inline(always)]
