@@ -48,8 +48,8 @@ use crate::{
 };
 use state::{Generation, State, StateCell, StateRef};
 
-/// Hashes of a batch that are looked up in two tables at a time: several groups, and little of the stack.
-const PART: usize = 4 * batch::GROUP;
+/// Hashes of a batch that are looked up in two tables at a time: many more than are under way in a look-up, and little of the stack.
+const PART: usize = batch::CHUNK;
 
 #[derive(Debug)]
 pub(crate) struct Growing {
