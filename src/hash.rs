@@ -63,7 +63,6 @@ impl Generation for Only {
 ///
 /// So bucket `i` of one table splits into `2 i` and `2 i + 1` of the next, and each doubling spends a bit of the fingerprint. Done with
 /// multiplications, which vectors have: `bucket = base * scale + high half of (fingerprint * fraction)`.
-#[cfg(feature = "growth")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doubled {
     doublings: u32,
@@ -71,7 +70,6 @@ pub(crate) struct Doubled {
     fraction: u64,
 }
 
-#[cfg(feature = "growth")]
 impl Doubled {
     /// Leaves at least one bit of the fingerprint.
     pub(crate) const fn new(layout: Layout, doublings: u32) -> Self {
@@ -80,12 +78,12 @@ impl Doubled {
         Self { doublings, fraction: 1 << (32 - left) }
     }
 
+    #[cfg(feature = "growth")]
     pub(crate) const fn doublings(self) -> u32 {
         self.doublings
     }
 }
 
-#[cfg(feature = "growth")]
 impl Generation for Doubled {
     #[inline(always)]
     fn factors(self) -> Option<(u64, u64)> {

@@ -14,6 +14,7 @@ mod cells;
 mod claim;
 mod error;
 mod filter;
+mod gate;
 #[cfg(feature = "growth")]
 mod growable;
 #[cfg(feature = "growth")]
@@ -26,12 +27,14 @@ mod memory;
 mod raw;
 mod report;
 mod seq;
+mod shards;
 mod sizing;
 mod stats;
 mod sync;
 #[allow(unsafe_code, reason = "the allocation of the words")]
 mod table;
 mod word;
+mod words;
 mod xxh3;
 
 #[cfg(loom)]

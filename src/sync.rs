@@ -12,14 +12,13 @@
 
 pub(crate) use core::sync::atomic::Ordering;
 
-#[cfg(all(not(loom), feature = "growth"))]
-pub(crate) use core::sync::atomic::AtomicUsize;
-#[cfg(all(loom, feature = "growth"))]
-pub(crate) use loom::sync::atomic::AtomicUsize;
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence};
 #[cfg(not(loom))]
-pub(crate) use {core::sync::atomic::AtomicBool, portable_atomic::AtomicU64};
+pub(crate) use {
+    core::sync::atomic::{AtomicBool, AtomicUsize, fence},
+    portable_atomic::AtomicU64,
+};
 
 /// Lets other threads run, longer each time.
 pub(crate) fn snooze(backoff: &crossbeam_utils::Backoff) {

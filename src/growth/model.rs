@@ -86,6 +86,7 @@ impl GrowthModel {
     /// Doubles a filter that is not draining; otherwise does nothing.
     pub fn grow(&self) {
         self.guarded(|guard| {
+            let _inside = self.filter.gate.enter();
             let view = self.filter.view_to_change(guard);
             if view.old.is_none() {
                 self.filter.double(&view, guard, &Backoff::new()).expect("memory");
@@ -104,6 +105,7 @@ impl GrowthModel {
     /// One hop of a kick in the newer table: moves a copy of the class out of its home bucket, or back into it. Whether it did.
     pub fn relocate(&self, key: GrowthKey, outward: bool) -> bool {
         self.guarded(|guard| {
+            let _inside = self.filter.gate.enter();
             let view = self.filter.view(guard);
             let around = Around { filter: &self.filter, view: &view, guard };
             let (home, away) = (view.new.home(key.0), view.new.away(key.0));
