@@ -155,7 +155,8 @@ impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
         let plan = sizing::plan(self.capacity, self.rate, self.slots)?;
         let geometry = Geometry::new(plan.buckets, plan.layout, self.seed.unwrap_or_else(random_seed));
         let raw = RawFilter::new(plan.layout, geometry, self.huge_pages)?;
-        Ok(CuckooFilter::from_parts(raw, self.capacity, self.hasher))
+        let rate = sizing::rate(self.rate, self.slots).unwrap_or(0.0);
+        Ok(CuckooFilter::from_parts(raw, self.capacity, rate, self.hasher))
     }
 }
 

@@ -8,7 +8,18 @@ use core::{
     marker::PhantomData,
 };
 
-use crate::{CuckooFilterBuilder, InsertError, Stats, Xxh3, raw::RawFilter, sizing};
+use crate::{
+    CuckooFilterBuilder, InsertError, StableBuildHasher, Stats, Xxh3,
+    raw::RawFilter,
+    sizing,
+    snapshot::{
+        OtherSize, Source,
+        hasher::Id,
+        header::{Header, Kind},
+        methods::snapshot_methods,
+    },
+    table::Table,
+};
 
 /// A concurrent cuckoo filter: a set that answers "surely absent" or "maybe present", in a few bits per key, to many threads at once.
 ///
@@ -54,6 +65,8 @@ use crate::{CuckooFilterBuilder, InsertError, Stats, Xxh3, raw::RawFilter, sizin
 pub struct CuckooFilter<T: ?Sized, S = Xxh3> {
     pub(crate) raw: RawFilter,
     capacity: usize,
+    /// The rate that was asked for, 0 if none was.
+    rate: f64,
     hasher: S,
     keys: PhantomData<fn(&T)>,
 }
@@ -97,8 +110,8 @@ impl<T: ?Sized> CuckooFilter<T> {
 }
 
 impl<T: ?Sized, S> CuckooFilter<T, S> {
-    pub(crate) fn from_parts(raw: RawFilter, capacity: usize, hasher: S) -> Self {
-        Self { raw, capacity, hasher, keys: PhantomData }
+    pub(crate) fn from_parts(raw: RawFilter, capacity: usize, rate: f64, hasher: S) -> Self {
+        Self { raw, capacity, rate, hasher, keys: PhantomData }
     }
 }
 
@@ -627,6 +640,30 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
         Stats::new(*self.raw.cells().layout, self.raw.slots(), &self.raw.counters, self.words())
     }
 }
+
+/// What a snapshot of a filter is taken of.
+struct Taken<'a, T: ?Sized, S>(&'a CuckooFilter<T, S>);
+
+impl<T: ?Sized, S: StableBuildHasher> Source for Taken<'_, T, S> {
+    fn header(&self) -> Header {
+        let CuckooFilter { raw, capacity, rate, hasher, .. } = self.0;
+        Header::fixed(*raw.cells().layout, raw.cells().geometry, Id::of(hasher), *capacity, *rate)
+    }
+
+    fn words(&self) -> usize {
+        self.0.buckets()
+    }
+
+    fn copy(&self, words: &mut [[u8; 8]]) -> Result<u32, OtherSize> {
+        self.0.raw.copy_words(words);
+        Ok(0)
+    }
+}
+
+snapshot_methods!(CuckooFilter, "CuckooFilter", Kind::Fixed, Taken, |header: Header, table: Table, hasher: S| {
+    let raw = RawFilter::restored(table, header.layout, header.geometry(), header.keys as usize)?;
+    Ok(Self::from_parts(raw, header.capacity, header.rate, hasher))
+});
 
 impl<T: ?Sized, S> fmt::Debug for CuckooFilter<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

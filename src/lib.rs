@@ -23,12 +23,16 @@ mod growable_builder;
 mod growth;
 mod hash;
 mod kick;
+#[cfg(feature = "mmap")]
+#[allow(unsafe_code, reason = "the promise that a mapped file does not change")]
+mod mapped;
 mod memory;
 mod raw;
 mod report;
 mod seq;
 mod shards;
 mod sizing;
+mod snapshot;
 mod stats;
 mod sync;
 #[allow(unsafe_code, reason = "the allocation of the words")]
@@ -50,5 +54,14 @@ pub use filter::CuckooFilter;
 pub use growable::GrowableCuckooFilter;
 #[cfg(feature = "growth")]
 pub use growable_builder::GrowableCuckooFilterBuilder;
+#[cfg(feature = "mmap")]
+pub use mapped::MappedFilter;
 pub use report::Stats;
+#[cfg(feature = "std")]
+pub use snapshot::io::LoadError;
+pub use snapshot::{
+    error::DecodeError,
+    hasher::StableBuildHasher,
+    view::{FilterRef, FilterView},
+};
 pub use xxh3::{Xxh3, Xxh3Hasher};

@@ -47,10 +47,21 @@ pub(crate) struct RawFilter {
 
 impl RawFilter {
     pub(crate) fn new(layout: Layout, geometry: Geometry, huge_pages: bool) -> Result<Self, BuildError> {
+        Self::of(Table::new(geometry.buckets(), huge_pages)?, layout, geometry)
+    }
+
+    /// With a table that there is already, and so many keys in it.
+    pub(crate) fn restored(table: Table, layout: Layout, geometry: Geometry, keys: usize) -> Result<Self, BuildError> {
+        let mut raw = Self::of(table, layout, geometry)?;
+        raw.counters.set_keys(keys);
+        Ok(raw)
+    }
+
+    fn of(table: Table, layout: Layout, geometry: Geometry) -> Result<Self, BuildError> {
         let buckets = geometry.buckets();
         let stripes = Stripes::for_buckets(buckets);
         Ok(Self {
-            table: Table::new(buckets, huge_pages)?,
+            table,
             layout,
             geometry,
             sequences: Sequences::new(stripes)?,
@@ -142,6 +153,14 @@ impl RawFilter {
             cells.sequences().advance(class.class.home);
         }
         cells.take(class)
+    }
+
+    /// Copies all words, behind the closed gate.
+    pub(crate) fn copy_words(&self, out: &mut [[u8; 8]]) {
+        let _closed = self.gate.close();
+        for (out, word) in out.iter_mut().zip(self.table.words()) {
+            *out = word.load().to_le_bytes();
+        }
     }
 
     pub(crate) fn clear(&mut self) {

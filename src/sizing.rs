@@ -42,6 +42,11 @@ pub(crate) fn false_positive_rate(keys: usize, buckets: usize, layout: Layout) -
     x * (1.0 - x / 2.0 * (1.0 - x / 3.0))
 }
 
+/// The rate that has to hold, if any has to: if neither it nor the layout is asked for, the default one.
+pub(crate) fn rate(asked: Option<f64>, slots: Option<usize>) -> Option<f64> {
+    asked.or(if slots.is_none() { Some(DEFAULT_RATE) } else { None })
+}
+
 /// The table for `capacity` keys at `rate`, `None` meaning the default rate, or, where the layout is given, none to hold.
 pub(crate) fn plan(capacity: usize, rate: Option<f64>, slots: Option<usize>) -> Result<Plan, BuildError> {
     if let Some(slots_per_bucket) = slots
@@ -49,7 +54,7 @@ pub(crate) fn plan(capacity: usize, rate: Option<f64>, slots: Option<usize>) -> 
     {
         return Err(BuildError::InvalidSlotsPerBucket { slots_per_bucket });
     }
-    let rate = rate.or(if slots.is_none() { Some(DEFAULT_RATE) } else { None });
+    let rate = self::rate(rate, slots);
     if let Some(rate) = rate
         && !(rate > 0.0 && rate < 1.0)
     {
@@ -130,11 +135,7 @@ impl GrowthPlan {
         if !(rate > 0.0 && rate < 1.0) {
             return Err(BuildError::InvalidRate { rate });
         }
-        let max_capacity = max.unwrap_or_else(|| {
-            let initial =
-                initial.max(Self { layout: Layout::new(2), base: SMALLEST_BASE as usize, doublings: 0 }.capacity(0));
-            initial.saturating_mul(1 << DEFAULT_DOUBLINGS)
-        });
+        let max_capacity = Self::max_capacity(initial, max);
         if initial > max_capacity {
             return Err(BuildError::InitialAboveMax { initial_capacity: initial, max_capacity });
         }
@@ -169,6 +170,15 @@ impl GrowthPlan {
             rate,
             lowest: lowest(initial),
             smallest_initial_capacity: smallest,
+        })
+    }
+
+    /// The largest number of keys, if only the initial one is asked for.
+    pub(crate) fn max_capacity(initial: usize, max: Option<usize>) -> usize {
+        max.unwrap_or_else(|| {
+            let initial =
+                initial.max(Self { layout: Layout::new(2), base: SMALLEST_BASE as usize, doublings: 0 }.capacity(0));
+            initial.saturating_mul(1 << DEFAULT_DOUBLINGS)
         })
     }
 

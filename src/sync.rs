@@ -75,11 +75,17 @@ impl AtomicWord {
 
     /// Empties the bucket; nobody else can be looking.
     pub(crate) fn reset(&mut self) {
+        self.set(0);
+    }
+
+    /// Gives the bucket this word; nobody else can be looking.
+    #[inline]
+    pub(crate) fn set(&mut self, new: u64) {
         #[cfg(not(loom))]
         {
-            *self.0.get_mut() = 0;
+            *self.0.get_mut() = new;
         }
         #[cfg(loom)]
-        self.0.with_mut(|word| *word = 0);
+        self.0.with_mut(|word| *word = new);
     }
 }

@@ -167,6 +167,10 @@ impl Table {
         &self.words
     }
 
+    pub(crate) fn words_mut(&mut self) -> &mut [AtomicWord] {
+        &mut self.words
+    }
+
     pub(crate) fn reset(&mut self) {
         self.words.iter_mut().for_each(AtomicWord::reset);
     }

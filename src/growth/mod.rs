@@ -24,6 +24,7 @@ mod drain;
 )]
 pub(crate) mod model;
 mod shrink;
+mod snapshot;
 #[allow(unsafe_code, reason = "the pointer to the tables")]
 mod state;
 
@@ -94,8 +95,12 @@ impl Old<'_> {
 
 impl Growing {
     pub(crate) fn new(plan: GrowthPlan, seed: u64, huge_pages: bool) -> Result<Self, BuildError> {
+        Self::beginning_with(plan, seed, Generation::new(plan.base, plan.layout, 0, huge_pages)?, huge_pages)
+    }
+
+    fn beginning_with(plan: GrowthPlan, seed: u64, current: Generation, huge_pages: bool) -> Result<Self, BuildError> {
         let stripes = Stripes::for_growth(plan.base);
-        let current = Arc::new(Generation::new(plan.base, plan.layout, 0, huge_pages)?);
+        let current = Arc::new(current);
         Ok(Self {
             plan,
             geometry: Geometry::new(plan.base, plan.layout, seed),
