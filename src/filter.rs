@@ -94,6 +94,38 @@ impl<T: ?Sized> CuckooFilter<T> {
         }
     }
 
+    /// A filter of these hashes, with a false-positive rate of at most 0.001, for files that do not change: packed as tightly as the sizing table says for a full one. The
+    /// same set of hashes in any order, repeated or not, gives the same filter, and so the same [`to_bytes`](Self::to_bytes). (A hash that repeats is one key, which one
+    /// removal takes out.) Keys are found by [`contains_hash`](Self::contains_hash), or by [`contains`](Self::contains) if the hashes are those of [`Xxh3`].
+    /// Little room is left: inserts that follow may be refused.
+    ///
+    /// [`build_from_hashes`](CuckooFilterBuilder::build_from_hashes) of the builder takes rate, layout, seed and hasher.
+    ///
+    /// # Progress
+    ///
+    /// Waits for nobody, unless the allocator or the system does.
+    ///
+    /// # Complexity
+    ///
+    /// Linear in the hashes. Allocates 8 bytes for each of them, and about 2 more, besides the filter.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`build`](CuckooFilterBuilder::build); and [`BuildError::HashesTooAlike`](crate::BuildError::HashesTooAlike) if hashes were chosen to collide.
+    ///
+    /// ```
+    /// use koel::CuckooFilter;
+    ///
+    /// let one = CuckooFilter::<u64>::from_hashes(&[1, 2, 3])?;
+    /// let other = CuckooFilter::<u64>::from_hashes(&[3, 1, 2, 2])?;
+    /// assert_eq!(one.len(), 3);
+    /// assert_eq!(one.to_bytes(), other.to_bytes());
+    /// # Ok::<(), koel::BuildError>(())
+    /// ```
+    pub fn from_hashes(hashes: &[u64]) -> Result<Self, crate::BuildError> {
+        Self::builder().build_from_hashes(hashes)
+    }
+
     /// Settings for a filter: capacity, rate, layout, seed, hasher, huge pages.
     ///
     /// # Progress and complexity

@@ -12,6 +12,7 @@ mod batched;
 mod builder;
 mod cells;
 mod claim;
+mod classes;
 mod error;
 mod filter;
 mod gate;
@@ -27,6 +28,7 @@ mod kick;
 #[allow(unsafe_code, reason = "the promise that a mapped file does not change")]
 mod mapped;
 mod memory;
+mod packed;
 mod raw;
 mod report;
 mod seq;
@@ -48,6 +50,7 @@ pub mod model;
 #[doc(hidden)]
 pub use batch::Backend;
 pub use builder::CuckooFilterBuilder;
+pub use classes::MergeError;
 pub use error::{BuildError, InsertError, InsertHashesError};
 pub use filter::CuckooFilter;
 #[cfg(feature = "growth")]

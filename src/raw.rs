@@ -17,6 +17,7 @@ use crate::{
     kick::{self, Alone, NoPath},
     seq::{Sequences, Stripes},
     stats::{Counters, Event},
+    sync::AtomicWord,
     table::Table,
     word::{Layout, Slot},
     words::Shared,
@@ -153,6 +154,10 @@ impl RawFilter {
             cells.sequences().advance(class.class.home);
         }
         cells.take(class)
+    }
+
+    pub(crate) fn words_mut(&mut self) -> &mut [AtomicWord] {
+        self.table.words_mut()
     }
 
     /// Copies all words, behind the closed gate.

@@ -35,6 +35,26 @@ const fn dependable_load(slots: usize) -> f64 {
     }
 }
 
+/// The load of a table that is filled with a set that is known: such that it takes the bits per key that README's table of sizes has for a full one.
+const fn packed_load(slots: usize) -> f64 {
+    match slots {
+        2 => 0.866,
+        3 => 0.929,
+        4 => 0.953,
+        5 => 0.964,
+        _ => 0.971,
+    }
+}
+
+/// The smallest table with the layout of a plan that holds so many keys, all known, at a rate (see [`plan`]).
+pub(crate) fn packed(keys: usize, rate: Option<f64>, plan: Plan) -> Plan {
+    let Plan { layout, buckets } = plan;
+    let keys_per_class = rate.map_or(f64::INFINITY, |rate| rate + rate * rate / 2.0);
+    let by_rate = keys as f64 / (keys_per_class * f64::from(layout.fingerprints()));
+    let by_load = keys as f64 / (packed_load(layout.slots()) * layout.slots() as f64);
+    Plan { layout, buckets: buckets.min(by_rate.max(by_load) as usize + 1) }
+}
+
 /// The chance that an absent key answers "maybe present" with `keys` distinct keys in the table.
 pub(crate) fn false_positive_rate(keys: usize, buckets: usize, layout: Layout) -> f64 {
     // The series of 1 - exp(-x): x is at most 6 / 511, so the next term is below 1e-7 of the result; 6 / 64 and 1e-4 in a filter that grows.

@@ -187,10 +187,16 @@ impl Layout {
     }
 
     /// `word`, whose lowest `len` slots are taken, with `slot` in the next one.
-    #[cfg(feature = "growth")]
     #[inline(always)]
     pub(crate) const fn pushed(self, word: u64, len: u32, slot: Slot) -> u64 {
         word | (slot.0 as u64) << (len * self.width)
+    }
+
+    /// `word` with another slot in this lane.
+    #[inline(always)]
+    pub(crate) const fn replaced(self, word: u64, lane: u32, slot: Slot) -> u64 {
+        let shift = lane * self.width;
+        word & !(self.lane_mask() << shift) | (slot.0 as u64) << shift
     }
 
     /// Shift of the slot that holds the lowest mark.
@@ -245,6 +251,12 @@ impl Slot {
         self.0 >> 1
     }
 
+    /// The same fingerprint in its other bucket.
+    #[inline(always)]
+    pub(crate) const fn elsewhere(self) -> Self {
+        Self(self.0 ^ 1)
+    }
+
     #[inline(always)]
     pub(crate) const fn is_displaced(self) -> bool {
         self.0 & 1 != 0
@@ -259,6 +271,12 @@ pub(crate) struct Pattern(u64);
 #[inline(always)]
 pub(crate) const fn displaced_count(word: u64) -> u64 {
     word >> SLOT_BITS
+}
+
+/// `word`, whose displaced count is 0, with this one.
+#[inline]
+pub(crate) const fn with_displaced_count(word: u64, count: u64) -> u64 {
+    word | count << SLOT_BITS
 }
 
 /// `word` with its displaced count one higher, `None` if it is saturated (nothing to do).

@@ -327,3 +327,90 @@ fn bytes_are_little_endian() {
     let words = bytes[HEADER + 8..].chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
     assert!(words.eq(filter.words()));
 }
+
+fn shuffled(mut hashes: Vec<u64>, seed: u64) -> Vec<u64> {
+    let mut random = Random::new(seed);
+    for last in (1..hashes.len()).rev() {
+        hashes.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    hashes
+}
+
+#[test]
+fn a_set_of_hashes_always_gives_the_same_bytes() {
+    for slots in 2..=6 {
+        for count in [0, 1, 2, 10, 300, 5_000, 40_000] {
+            let hashes: Vec<u64> = (0..count).map(mixed).collect();
+            let build = |hashes: &[u64]| {
+                CuckooFilter::<u64>::builder().slots_per_bucket(slots).seed(count).build_from_hashes(hashes).unwrap()
+            };
+            let filter = build(&hashes);
+            let bytes = filter.to_bytes();
+            assert_eq!((filter.len(), filter.capacity()), (count as usize, count as usize));
+            assert!(hashes.iter().all(|hash| filter.contains_hash(*hash)), "{slots} slots, {count} hashes");
+            for seed in 0..3 {
+                let mut repeated = shuffled(hashes.clone(), seed);
+                repeated.extend(hashes.iter().take(seed as usize * 100));
+                assert!(build(&shuffled(repeated, seed)).to_bytes() == bytes);
+            }
+            // All is checked: counts, number of keys.
+            let again = CuckooFilter::<u64>::from_bytes(&bytes).unwrap();
+            assert!(hashes.iter().all(|hash| again.remove_hash(*hash)));
+            assert!(again.is_empty());
+        }
+    }
+}
+
+#[test]
+fn sets_take_the_bits_of_the_sizing_table() {
+    for (slots, bits) in [(2, 37.0), (3, 23.0), (4, 16.8), (5, 13.3), (6, 11.0)] {
+        for count in [20_000_u64, 100_000, 1_000_000] {
+            let hashes: Vec<u64> = (0..count).map(mixed).collect();
+            for seed in 0..if count == 1_000_000 { 1 } else { 5 } {
+                let builder = CuckooFilter::<u64>::builder().slots_per_bucket(slots).seed(seed);
+                let bytes = builder.build_from_hashes(&hashes).unwrap().to_bytes();
+                let measured = 8.0 * bytes.len() as f64 / count as f64;
+                // The header is 96 bytes.
+                assert!(measured <= bits + 0.05, "{slots} slots, {count} hashes: {measured}");
+            }
+        }
+    }
+    // The rate holds, too.
+    for rate in [0.01, 0.001, 1e-5] {
+        let hashes: Vec<u64> = (0..100_000).map(mixed).collect();
+        let filter = CuckooFilter::<u64>::builder().false_positive_rate(rate).build_from_hashes(&hashes).unwrap();
+        assert!(filter.false_positive_rate() <= rate);
+        CuckooFilter::<u64>::from_bytes(&filter.to_bytes()).unwrap();
+    }
+}
+
+/// The inverse of the remixing in `docs/format.md`: a hash that a filter of seed 0 remixes to this number.
+fn unmixed(mut x: u64) -> u64 {
+    const REMIX: u64 = 0xd6e8_feb8_6659_fd93;
+    // Newton's iteration: each doubles the bits that are right.
+    let inverse =
+        (0..6).fold(REMIX, |inverse, _| inverse.wrapping_mul(2_u64.wrapping_sub(REMIX.wrapping_mul(inverse))));
+    for _ in 0..2 {
+        x ^= x >> 32;
+        x = x.wrapping_mul(inverse);
+    }
+    x ^ x >> 32 ^ sealed::mix(0x9e37_79b9_7f4a_7c15)
+}
+
+#[test]
+fn hashes_that_are_too_alike_are_an_error() {
+    let build = |hashes: &[u64]| {
+        let builder = CuckooFilter::<u64>::builder().slots_per_bucket(4).capacity(1_000);
+        builder.build_from_hashes(hashes)
+    };
+    // One home, but as many other buckets, in which there is room; all are sorted into one place.
+    let alike: Vec<u64> = (0..200).map(|i| unmixed(1 << 60 | i << 24)).collect();
+    let packed = build(&alike).unwrap();
+    assert!(alike.iter().all(|hash| packed.contains_hash(*hash)));
+    CuckooFilter::<u64>::from_bytes(&packed.to_bytes()).unwrap();
+    // One class, of which two buckets hold eight.
+    let class: Vec<u64> = (0..9).map(|i| unmixed(1 << 60 | i << 34)).collect();
+    assert_eq!(build(&class[..8]).unwrap().count_hash(class[8]), 8);
+    let error = build(&class).unwrap_err();
+    assert!(matches!(error, koel::BuildError::HashesTooAlike { hashes: 9, .. }), "{error}");
+}

@@ -43,15 +43,16 @@ pub(crate) fn seal_header(bytes: &mut [u8]) {
     put(bytes, 88, checksum);
 }
 
+pub(crate) fn mix(mut x: u64) -> u64 {
+    for _ in 0..2 {
+        x ^= x >> 32;
+        x = x.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    }
+    x ^ x >> 32
+}
+
 /// A reader written after the description alone: whether a hash may be in.
 pub(crate) fn contains(bytes: &[u8], hash: u64) -> bool {
-    let mix = |mut x: u64| {
-        for _ in 0..2 {
-            x ^= x >> 32;
-            x = x.wrapping_mul(0xd6e8_feb8_6659_fd93);
-        }
-        x ^ x >> 32
-    };
     let (slots, doublings) = (u32::from(bytes[11]), u32::from(bytes[12]));
     let (base, seed) = (word(bytes, 16), word(bytes, 24));
     let width = 60 / slots;
