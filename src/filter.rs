@@ -9,7 +9,7 @@ use core::{
 };
 
 use crate::{
-    CuckooFilterBuilder, InsertError, StableBuildHasher, Stats, Xxh3,
+    CuckooFilterBuilder, DecodeError, InsertError, StableBuildHasher, Stats, Xxh3,
     raw::RawFilter,
     sizing,
     snapshot::{
@@ -692,10 +692,14 @@ impl<T: ?Sized, S: StableBuildHasher> Source for Taken<'_, T, S> {
     }
 }
 
-snapshot_methods!(CuckooFilter, "CuckooFilter", Kind::Fixed, Taken, |header: Header, table: Table, hasher: S| {
-    let raw = RawFilter::restored(table, header.layout, header.geometry(), header.keys as usize)?;
-    Ok(Self::from_parts(raw, header.capacity, header.rate, hasher))
-});
+impl<T: ?Sized, S> CuckooFilter<T, S> {
+    fn restored(header: Header, table: Table, hasher: S) -> Result<Self, DecodeError> {
+        let raw = RawFilter::restored(table, header.layout, header.geometry(), header.keys as usize)?;
+        Ok(Self::from_parts(raw, header.capacity, header.rate, hasher))
+    }
+}
+
+snapshot_methods!(CuckooFilter, "CuckooFilter", Kind::Fixed, Taken);
 
 impl<T: ?Sized, S> fmt::Debug for CuckooFilter<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

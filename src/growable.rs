@@ -11,7 +11,7 @@ use core::{
 use crossbeam_epoch::pin;
 
 use crate::{
-    GrowableCuckooFilterBuilder, InsertError, InsertHashesError, StableBuildHasher, Stats, Xxh3,
+    DecodeError, GrowableCuckooFilterBuilder, InsertError, InsertHashesError, StableBuildHasher, Stats, Xxh3,
     batch::{self, CHUNK as SMALL_CHUNK},
     growth::Growing,
     sizing::{self, GrowthPlan},
@@ -868,17 +868,15 @@ impl<T: ?Sized, S: StableBuildHasher> Source for Taken<'_, T, S> {
     }
 }
 
-snapshot_methods!(
-    GrowableCuckooFilter,
-    "GrowableCuckooFilter",
-    Kind::Growing,
-    Taken,
-    |header: Header, table: Table, hasher: S| {
+impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
+    fn restored(header: Header, table: Table, hasher: S) -> Result<Self, DecodeError> {
         let plan = GrowthPlan { layout: header.layout, base: header.base, doublings: header.max_doublings };
         let growing = Growing::restored(plan, header.seed, header.doublings, table, header.keys as usize)?;
         Ok(Self::from_parts(growing, header.capacity, header.rate, hasher))
     }
-);
+}
+
+snapshot_methods!(GrowableCuckooFilter, "GrowableCuckooFilter", Kind::Growing, Taken);
 
 impl<T: ?Sized, S> fmt::Debug for GrowableCuckooFilter<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

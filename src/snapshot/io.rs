@@ -80,11 +80,18 @@ fn alloc(bytes: usize) -> DecodeError {
 }
 
 /// Reads a snapshot and nothing after it. Memory grows with what arrives, unless it is known how much does: `len` bytes.
-pub(crate) fn decode(reader: impl Read, len: Option<u64>) -> Result<(Header, Table), LoadError> {
+///
+/// As [`decode`](super::decode) otherwise.
+pub(crate) fn decode<A>(
+    reader: impl Read,
+    len: Option<u64>,
+    accept: impl FnOnce(&Header) -> Result<A, DecodeError>,
+) -> Result<(Header, Table, A), LoadError> {
     let mut stream = Stream { reader, read: 0 };
     let mut head = [0; Header::LEN];
     stream.fill(&mut head, Header::LEN as u64)?;
     let header = Header::decode(&head)?;
+    let accepted = accept(&header)?;
     let sizes = header.sizes();
     if let Some(len) = len {
         sizes.check(len)?;
@@ -114,7 +121,7 @@ pub(crate) fn decode(reader: impl Read, len: Option<u64>) -> Result<(Header, Tab
         }
     };
     payload::audit(&header, &table)?;
-    Ok((header, table))
+    Ok((header, table, accepted))
 }
 
 /// The list of checksums, of which there are at most some megabytes.

@@ -1,8 +1,8 @@
 //! The public methods of both filters that make snapshots and take them in. They are the same, so they are written once.
 
-/// The methods for one type of filter, of which `$source` gives what a snapshot is taken of, and `$restore` makes one of a header, a table and a hasher.
+/// The methods for one type of filter, of which `$source` gives what a snapshot is taken of. Its own method `restored` makes one of a header, a table and a hasher.
 macro_rules! snapshot_methods {
-    ($filter:ident, $name:literal, $kind:expr, $source:expr, $restore:expr) => {
+    ($filter:ident, $name:literal, $kind:expr, $source:expr) => {
         /// # Snapshots
         ///
         /// A filter as bytes: the same bytes for the same content, on every machine; `docs/format.md` describes them. A snapshot taken while other threads work
@@ -90,8 +90,7 @@ macro_rules! snapshot_methods {
             #[doc = "assert!(matches!(error, koel::DecodeError::TrailingBytes { .. }));"]
             #[doc = "```"]
             pub fn from_bytes(bytes: &[u8]) -> Result<Self, $crate::DecodeError> {
-                let (header, table) = $crate::snapshot::decode(bytes)?;
-                let hasher = $crate::snapshot::hasher::restored(&header)?;
+                let (header, table, hasher) = $crate::snapshot::decode(bytes, Self::accept)?;
                 Self::restored(header, table, hasher)
             }
 
@@ -112,18 +111,18 @@ macro_rules! snapshot_methods {
             #[doc = concat!("assert!(koel::", $name, "::<u64>::from_bytes_with_hasher(&bytes, koel::Xxh3::with_seed(1)).is_err());")]
             #[doc = "```"]
             pub fn from_bytes_with_hasher(bytes: &[u8], hasher: S) -> Result<Self, $crate::DecodeError> {
-                let (header, table) = $crate::snapshot::decode(bytes)?;
-                let hasher = $crate::snapshot::hasher::checked(&header, hasher)?;
+                let accept = |header: &$crate::snapshot::header::Header| {
+                    header.expect($kind)?;
+                    $crate::snapshot::hasher::checked(header, hasher)
+                };
+                let (header, table, hasher) = $crate::snapshot::decode(bytes, accept)?;
                 Self::restored(header, table, hasher)
             }
 
-            fn restored(
-                header: $crate::snapshot::header::Header,
-                table: $crate::table::Table,
-                hasher: S,
-            ) -> Result<Self, $crate::DecodeError> {
+            /// The hasher, if the snapshot is one of this type.
+            fn accept(header: &$crate::snapshot::header::Header) -> Result<S, $crate::DecodeError> {
                 header.expect($kind)?;
-                $restore(header, table, hasher)
+                $crate::snapshot::hasher::restored(header)
             }
 
             /// Writes a snapshot. It is taken first, as a whole: no operation waits for the writer, which may use the filter itself.
@@ -167,8 +166,7 @@ macro_rules! snapshot_methods {
             #[doc = "```"]
             #[cfg(feature = "std")]
             pub fn read_from(reader: impl std::io::Read) -> Result<Self, $crate::LoadError> {
-                let (header, table) = $crate::snapshot::io::decode(reader, None)?;
-                let hasher = $crate::snapshot::hasher::restored(&header)?;
+                let (header, table, hasher) = $crate::snapshot::io::decode(reader, None, Self::accept)?;
                 Ok(Self::restored(header, table, hasher)?)
             }
 
@@ -217,8 +215,7 @@ macro_rules! snapshot_methods {
                 // A pipe, say, has no length.
                 let metadata = file.metadata()?;
                 let len = metadata.is_file().then_some(metadata.len());
-                let (header, table) = $crate::snapshot::io::decode(file, len)?;
-                let hasher = $crate::snapshot::hasher::restored(&header)?;
+                let (header, table, hasher) = $crate::snapshot::io::decode(file, len, Self::accept)?;
                 Ok(Self::restored(header, table, hasher)?)
             }
         }

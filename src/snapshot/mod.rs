@@ -75,9 +75,13 @@ pub(crate) fn append(source: &impl Source, out: &mut Vec<u8>) {
     head.copy_from_slice(&header.encoded(checksums));
 }
 
-/// Reads a snapshot that is all of `bytes`: its header, checked, and its words, checked.
-pub(crate) fn decode(bytes: &[u8]) -> Result<(Header, Table), DecodeError> {
+/// Reads a snapshot that is all of `bytes`: its header, checked, and its words, checked; and what `accept` makes of the header, before anything else is looked at.
+pub(crate) fn decode<A>(
+    bytes: &[u8],
+    accept: impl FnOnce(&Header) -> Result<A, DecodeError>,
+) -> Result<(Header, Table, A), DecodeError> {
     let header = Header::decode(bytes)?;
+    let accepted = accept(&header)?;
     let sizes = header.sizes();
     sizes.check(bytes.len() as u64)?;
     let (front, payload) = bytes.split_at(sizes.payload_at());
@@ -92,5 +96,5 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<(Header, Table), DecodeError> {
         }
     }
     payload::audit(&header, &table)?;
-    Ok((header, table))
+    Ok((header, table, accepted))
 }
