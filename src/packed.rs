@@ -192,12 +192,9 @@ impl Packing<'_> {
         let Self { words, free: mut displaced, layout, geometry, .. } = self;
         displaced.fill(0);
         for (bucket, word) in words.iter().enumerate() {
-            let word = word.load();
-            if layout.displaced_slots(word) != 0 {
-                for slot in layout.taken(word).filter(|slot| slot.is_displaced()) {
-                    let count = &mut displaced[geometry.other(bucket, slot.fingerprint())];
-                    *count = (*count + 1).min(word::SATURATED as u8);
-                }
+            for slot in layout.displaced(word.load()) {
+                let count = &mut displaced[geometry.other(bucket, slot.fingerprint())];
+                *count = (*count + 1).min(word::SATURATED as u8);
             }
         }
         for (word, displaced) in words.iter_mut().zip(displaced) {

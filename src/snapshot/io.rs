@@ -7,7 +7,8 @@ use std::io::{self, Read};
 use super::{
     error::DecodeError,
     header::{Header, Sizes},
-    payload::{self, CHUNK},
+    new_table,
+    payload::{self, Audit, CHUNK},
 };
 use crate::table::Table;
 
@@ -100,7 +101,7 @@ pub(crate) fn decode<A>(
     header.check_checksums(&checksums)?;
     let table = match len {
         Some(_) => {
-            let mut table = Table::new(sizes.words()?, false).map_err(DecodeError::from)?;
+            let mut table = new_table(sizes.words()?)?;
             let mut rest = table.words_mut().iter_mut();
             chunks(&mut stream, sizes, &checksums, |words| {
                 rest.by_ref().zip(words).for_each(|(word, bytes)| word.set(u64::from_le_bytes(*bytes)));
@@ -115,12 +116,14 @@ pub(crate) fn decode<A>(
                 all.extend(words.iter().map(|bytes| u64::from_le_bytes(*bytes)));
                 Ok(())
             })?;
-            let mut table = Table::new(all.len(), false).map_err(DecodeError::from)?;
+            let mut table = new_table(all.len())?;
             table.words_mut().iter_mut().zip(all).for_each(|(word, read)| word.set(read));
             table
         }
     };
-    payload::audit(&header, &table)?;
+    let mut audit = Audit::new(&header)?;
+    audit.look_at(payload::of_table(&table))?;
+    audit.finish(payload::of_table(&table))?;
     Ok((header, table, accepted))
 }
 

@@ -12,7 +12,7 @@ use super::{
     error::DecodeError,
     hasher::{self, StableBuildHasher},
     header::{Header, Kind},
-    payload,
+    payload::{self, Audit},
 };
 use crate::{
     CuckooFilter, Xxh3,
@@ -281,10 +281,12 @@ impl<B: AsRef<[u8]>, T: ?Sized, S> FilterView<B, T, S> {
         let payload_at = self.header.sizes().payload_at();
         let checksums = &self.bytes.as_ref()[Header::LEN..payload_at];
         self.header.check_checksums(checksums)?;
+        let mut audit = Audit::new(&self.header)?;
         for (chunk, bytes) in self.bytes.as_ref()[payload_at..].chunks(payload::CHUNK).enumerate() {
             payload::check_chunk(chunk, bytes, checksums)?;
+            audit.look_at(payload::words(bytes))?;
         }
-        payload::audit(&self.header, &self.payload())
+        audit.finish(payload::words(self.payload().as_flattened()))
     }
 
     /// How many keys are in.
