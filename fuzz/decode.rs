@@ -133,7 +133,7 @@ impl Source {
             Self::Filter { capacity, slots, seed, keys } => {
                 let builder = CuckooFilter::<u64>::builder().capacity(*capacity).slots_per_bucket(*slots).seed(*seed);
                 let filter = builder.build().expect("a small filter");
-                (0..u64::from(*keys)).for_each(|key| drop(filter.insert(&key)));
+                (0..u64::from(*keys)).filter(|key| filter.insert(key).is_ok()).for_each(drop);
                 filter.to_bytes()
             }
             Self::Words { kind, slots, doublings, most_doublings, words } => {

@@ -40,9 +40,13 @@ use crate::{
 ///
 /// # Progress
 ///
-/// Nothing here takes a lock, and a thread that is stopped anywhere holds up no other, with one exception:
-/// [`insert_if_absent`](Self::insert_if_absent) waits for other calls of itself, and for relocations, in the same one of up to 1,024 stripes. (On targets without 64-bit
-/// atomic instructions every access goes through the locks of `portable-atomic` instead.)
+/// Nothing here takes a lock, and a thread that is stopped anywhere holds up no other, with two exceptions:
+///
+/// - [`insert_if_absent`](Self::insert_if_absent) waits for other calls of itself, and for relocations, in the same one of up to 1,024 stripes.
+/// - While a snapshot ([`append_to`](Self::append_to) and all that is made of it) copies the table, operations that change more than one word wait: inserts whose home
+///   bucket is full, and removals of what may be displaced. The snapshot waits for those that have begun. Look-ups never wait, nor do the other inserts and removals, which are most.
+///
+/// (On targets without 64-bit atomic instructions every access goes through the locks of `portable-atomic` instead.)
 ///
 /// # Memory
 ///
@@ -156,6 +160,7 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     /// Lock-free as long as one of the key's two buckets has a free slot: usually one compare-and-swap. If both are full, keys are relocated;
     /// this waits for no one, stalled or not, and each step that has to be done again was undone by another thread's step.
     /// (Two threads relocating could in principle undo each other's steps again and again; nothing of the kind was ever seen.)
+    /// If the key's home bucket is full it also waits while a snapshot copies the table.
     ///
     /// # Complexity
     ///
@@ -189,7 +194,7 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     /// # Progress
     ///
     /// May wait for another `insert_if_absent` in the same one of up to 1,024 stripes of buckets, and, if a copy of the class is in, for relocations in
-    /// that stripe; no user code runs meanwhile. Other operations never wait for it.
+    /// that stripe; no user code runs meanwhile. Other operations never wait for it. Like [`insert`](Self::insert) it may wait for a snapshot.
     ///
     /// # Complexity
     ///
@@ -245,7 +250,8 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free: usually one compare-and-swap, done again only if another thread changed the same bucket.
+    /// Lock-free: usually one compare-and-swap, done again only if another thread changed the same bucket. But if keys of its home bucket are displaced, and while a snapshot
+    /// copies the table, it waits.
     ///
     /// # Complexity
     ///

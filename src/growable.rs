@@ -47,7 +47,8 @@ const CHUNK: usize = 64 * batch::GROUP;
 /// # Progress
 ///
 /// That of [`CuckooFilter`](crate::CuckooFilter), with two additions: an insert that needs a larger table waits while another thread
-/// allocates it, and an insert during a growth waits if threads that were stopped in the midst of draining hold up *both* buckets of its key. Look-ups and removals never wait.
+/// allocates it, and an insert during a growth waits if threads that were stopped in the midst of draining hold up *both* buckets of its key. Look-ups never wait. While a snapshot
+/// copies the table, whatever drains or grows waits too, so every insert during a growth does.
 ///
 /// # Memory
 ///
@@ -201,7 +202,7 @@ impl<T: ?Sized, S: BuildHasher> GrowableCuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free.
+    /// Lock-free, except that it may wait while a snapshot copies the table, like [`CuckooFilter::remove`](crate::CuckooFilter::remove).
     ///
     /// # Complexity
     ///
@@ -459,7 +460,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free, key by key.
+    /// That of [`remove`](Self::remove), key by key.
     ///
     /// # Complexity
     ///
@@ -530,7 +531,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free.
+    /// Lock-free, except that it waits while a snapshot copies the table.
     ///
     /// # Complexity
     ///

@@ -171,7 +171,7 @@ impl Packing<'_> {
         let lane = slots().position(|(_, other)| self.free[other] > 0 && other != bucket).unwrap_or_else(|| {
             // A linear congruential generator (Knuth's constants): its high bits are the random ones.
             self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-            ((self.random >> 32) * self.layout.slots() as u64 >> 32) as usize
+            (((self.random >> 32) * self.layout.slots() as u64) >> 32) as usize
         });
         let Some((slot, other)) = slots().nth(lane) else { unreachable!("the bucket is full") };
         if other == bucket {

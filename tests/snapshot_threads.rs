@@ -1,6 +1,8 @@
 //! Snapshots while other threads work, writers that use the filter themselves, and processes that are killed while they save.
 #![cfg(feature = "std")]
 
+#[cfg(unix)]
+use std::path::Path;
 use std::{
     io::{self, Write},
     sync::atomic::{
@@ -264,6 +266,7 @@ fn killed_while_saving() {
     };
     if let Some(path) = std::env::var_os(SAVES) {
         let (some, all) = (filter(20_000), filter(40_000));
+        std::fs::write(Path::new(&path).with_extension("ready"), "").unwrap();
         loop {
             some.save(&path).unwrap();
             all.save(&path).unwrap();
@@ -281,7 +284,12 @@ fn killed_while_saving() {
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_micros(60_000 + random.below(40_000)));
+        let ready = path.with_extension("ready");
+        while std::fs::remove_file(&ready).is_err() {
+            assert!(process.try_wait().unwrap().is_none(), "it saves until it is killed");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(random.below(20_000)));
         // SIGKILL.
         process.kill().unwrap();
         process.wait().unwrap();

@@ -125,7 +125,6 @@ impl<B: AsRef<[u8]>, T: ?Sized, S: StableBuildHasher> FilterView<B, T, S> {
     /// owned.insert(&7).unwrap();
     /// # Ok::<(), koel::DecodeError>(())
     /// ```
-    #[expect(clippy::should_implement_trait, reason = "it can fail")]
     pub fn to_owned(&self) -> Result<CuckooFilter<T, S>, DecodeError>
     where
         S: Clone,
