@@ -61,11 +61,12 @@ fn every_generation_comes_back_and_grows_on() {
                 break;
             }
             // The one that came back goes on as the other does.
-            for key in keys..(keys + 20_000).min(200_000) {
+            let more = (keys + 20_000).min(200_000);
+            for key in keys..more {
                 filter.insert_hash(mixed(key as u64)).unwrap();
                 again.insert_hash(mixed(key as u64)).unwrap();
-                keys += 1;
             }
+            keys = more;
             last = Some(again);
         }
         assert!(filter.generation() >= 2);
