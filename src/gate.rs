@@ -18,10 +18,12 @@
 //! What was written by those inside is visible to the snapshot: their counting out is Release (the shared counts are only changed by read-modify-writes), and
 //! the snapshot's look is Acquire. What was read by the snapshot is read before anybody enters: opening is Release, and the look at the gate is Acquire.
 
+use alloc::boxed::Box;
+
 use crossbeam_utils::Backoff;
 
 use crate::{
-    memory::AllocError,
+    memory::{AllocError, try_boxed},
     shards::Sharded,
     sync::{self, AtomicUsize, Ordering, fence},
 };
@@ -31,10 +33,15 @@ const CLOSED: usize = 1;
 /// One who waits.
 const WAITING: usize = 2;
 
+/// In a cache line of its own, and not within the filter: what is there never changes, which the compiler knows, and keeps in registers.
+#[derive(Debug)]
+#[repr(align(64))]
+struct State(AtomicUsize);
+
 #[derive(Debug)]
 pub(crate) struct Gate {
     /// [`CLOSED`], and a number of [`WAITING`]s.
-    state: AtomicUsize,
+    state: Box<[State]>,
     /// Operations inside: in the shard of one thread 0 or 1, else any number.
     inside: Sharded<AtomicUsize>,
     /// Models without snapshots leave the gate out: it would multiply what they have to explore and can only add order.
@@ -58,7 +65,7 @@ pub(crate) struct Closed<'a>(&'a Gate);
 impl Gate {
     pub(crate) fn for_buckets(buckets: usize) -> Result<Self, AllocError> {
         Ok(Self {
-            state: AtomicUsize::new(0),
+            state: try_boxed(1, || State(AtomicUsize::new(0)))?,
             inside: Sharded::for_buckets(buckets)?,
             #[cfg(loom)]
             in_use: false,
@@ -96,13 +103,18 @@ impl Gate {
     }
 
     #[inline(always)]
+    fn state(&self) -> &AtomicUsize {
+        &self.state[0].0
+    }
+
+    #[inline(always)]
     fn look(&self) -> usize {
         // Acquire: pairs with the Release in `Closed::drop`.
         #[cfg(not(loom))]
-        return self.state.load(Ordering::Acquire);
+        return self.state().load(Ordering::Acquire);
         #[cfg(loom)]
         // Under loom a read-modify-write, since the same thread may change it next; see `AtomicWord::peek`.
-        match self.state.compare_exchange(usize::MAX, usize::MAX, Ordering::Acquire, Ordering::Acquire) {
+        match self.state().compare_exchange(usize::MAX, usize::MAX, Ordering::Acquire, Ordering::Acquire) {
             Ok(state) | Err(state) => state,
         }
     }
@@ -118,7 +130,7 @@ impl Gate {
             let mut state = self.look();
             while state & CLOSED != 0 {
                 // AcqRel: as in `look`; nothing is released yet.
-                match self.state.compare_exchange(state, state + WAITING, Ordering::AcqRel, Ordering::Acquire) {
+                match self.state().compare_exchange(state, state + WAITING, Ordering::AcqRel, Ordering::Acquire) {
                     Ok(_) => {
                         while self.look() & CLOSED != 0 {
                             sync::snooze(&backoff);
@@ -126,7 +138,7 @@ impl Gate {
                         inside.announce();
                         // Release: whoever closes the gate, which takes seeing that nobody is noted, sees this thread inside. Pairs with the
                         // Acquire in `close`.
-                        self.state.fetch_sub(WAITING, Ordering::AcqRel);
+                        self.state().fetch_sub(WAITING, Ordering::AcqRel);
                         return;
                     }
                     Err(now) => state = now,
@@ -143,7 +155,7 @@ impl Gate {
     pub(crate) fn close(&self) -> Closed<'_> {
         let backoff = Backoff::new();
         // Acquire: pairs with the Release of those who waited, and of the last snapshot. Relaxed on failure: nothing is read then.
-        while self.state.compare_exchange(0, CLOSED, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        while self.state().compare_exchange(0, CLOSED, Ordering::Acquire, Ordering::Relaxed).is_err() {
             sync::snooze(&backoff);
         }
         // From here on opened by drop.
@@ -163,7 +175,7 @@ impl Gate {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.inside.memory_bytes()
+        size_of_val(&*self.state) + self.inside.memory_bytes()
     }
 }
 
@@ -210,7 +222,7 @@ impl Drop for Inside<'_> {
 impl Drop for Closed<'_> {
     fn drop(&mut self) {
         // Release: what was read of the words is read before others change them. Pairs with the Acquire in `Gate::look`.
-        self.0.state.fetch_sub(CLOSED, Ordering::Release);
+        self.0.state().fetch_sub(CLOSED, Ordering::Release);
     }
 }
 
