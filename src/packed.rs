@@ -4,7 +4,7 @@
 //!    order in which the hashes come, and its homes are filled from the first to the last.
 //! 2. The table is as large as README's table of sizes says for a full one.
 //! 3. As many as fit go home. The rest walk: away, or they take the place of another that walks on, until one comes to an empty slot. Nobody else is there, so a
-//!    fingerprint may be in hand; that is why it can be packed more tightly than step by step, and in less time than so full a table would take then.
+//!    fingerprint may be in hand; that is why it can be packed more tightly than step by step.
 //! 4. If one finds no place all begins again with a table a little larger, up to the size that a filter of that capacity has.
 
 use alloc::{boxed::Box, vec::Vec};
