@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the unit tests and the model test on other processors, emulated: ci/cross.sh [aarch64|i686|s390x]...
+# Runs the unit tests, the model test, and those of batches and snapshots on other processors, emulated: ci/cross.sh [aarch64|i686|s390x]...
 # (all three unless named): 64-bit Arm, a 32-bit target, and a big-endian one.
 # Needs the standard library's source: skipped without. Emulation does not show reorderings of weak memory.
 set -euo pipefail
@@ -28,5 +28,5 @@ for processor in "$@"; do
     echo "== $target"
     env "${variable}_LINKER=$processor-linux-gnu-gcc" \
         "${variable}_RUNNER=qemu-$emulator -L /usr/$processor-linux-gnu" \
-        cargo test --locked -Zbuild-std --target "$target" --lib --test model --test batch
+        cargo test --locked -Zbuild-std --target "$target" --lib --test model --test batch --test snapshot
 done

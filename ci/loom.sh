@@ -29,6 +29,8 @@ keep_extra_copy                  growth remover_against_growth mover_against_gro
 place_before_drain               growth drain_has_room_despite_inserts
 drain_uncounted                  growth reader_against_drain
 free_at_once                     growth reclamation
+snapshot_without_gate            snapshot snapshot_against_relocation snapshot_against_kick snapshot_against_growth
+gate_without_fence               snapshot snapshot_against_relocation
 "
 
 for name in "$@"; do

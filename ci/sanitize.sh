@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the unit tests, the stress tests and the tests of growth under the address sanitizer, and the stress tests under the thread sanitizer.
+# Runs the unit tests, the stress tests and the tests of growth and snapshots under the address sanitizer, and the tests with threads under the thread sanitizer.
 # KOEL_STRESS_MILLIS (1000 unless set) is how long each stress test runs.
 # The thread sanitizer needs the standard library's source, for what is not instrumented it gets wrong: skipped without.
 set -euo pipefail
@@ -10,11 +10,11 @@ export RUSTC_BOOTSTRAP=1 # -Z on a stable compiler
 host=$(rustc --version --verbose | sed -n 's/^host: //p')
 
 CARGO_TARGET_DIR=target/asan RUSTFLAGS="-Zsanitizer=address" \
-    cargo test --locked --target "$host" --lib --test stress --test growth -- --skip agrees_with_a_multiset --skip every_capacity_is_reached
+    cargo test --locked --target "$host" --lib --test stress --test growth --test snapshot --test snapshot_growth --test snapshot_threads -- --skip agrees_with_a_multiset --skip every_capacity_is_reached
 
 if ! library=$(ci/rust-src.sh target/rust-src); then
     echo "SKIPPED: the thread sanitizer"
     exit 0
 fi
 CARGO_TARGET_DIR=target/tsan RUSTFLAGS="-Zsanitizer=thread" __CARGO_TESTS_ONLY_SRC_ROOT=$library \
-    cargo test --locked -Zbuild-std --target "$host" --test stress
+    cargo test --locked -Zbuild-std --target "$host" --test stress --test snapshot_threads

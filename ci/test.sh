@@ -20,6 +20,11 @@ cache_guard() {
     cargo run --locked --release --example cache_guard -- --keys target/keys --requests 20000
 }
 
+persist() {
+    seq --format 'key-%.0f' 20000 >target/keys
+    cargo run --locked --release --features mmap --example persist -- --keys target/keys --out target/keys.koel
+}
+
 step "lint" ci/lint.sh
 step "tests, all features" cargo test --locked --all-features
 step "tests, no features" cargo test --locked --no-default-features
@@ -30,6 +35,7 @@ step "tests of the laboratory" cargo test --locked --release -p koel-bench
 step "benchmarks, each once" ci/bench-smoke.sh
 step "instructions" ci/asm.sh
 step "example cache_guard" cache_guard
+step "example persist" persist
 step "fuzz" ci/fuzz.sh 20
 step "no_std" ci/no-std.sh
 step "sanitizers" ci/sanitize.sh

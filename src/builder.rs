@@ -2,7 +2,7 @@
 
 use core::{fmt, marker::PhantomData};
 
-use crate::{BuildError, CuckooFilter, Xxh3, hash::Geometry, raw::RawFilter, sizing};
+use crate::{BuildError, CuckooFilter, Xxh3, hash::Geometry, packed, raw::RawFilter, sizing};
 
 /// Settings for a [`CuckooFilter`], from [`CuckooFilter::builder`].
 ///
@@ -155,7 +155,35 @@ impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
         let plan = sizing::plan(self.capacity, self.rate, self.slots)?;
         let geometry = Geometry::new(plan.buckets, plan.layout, self.seed.unwrap_or_else(random_seed));
         let raw = RawFilter::new(plan.layout, geometry, self.huge_pages)?;
-        Ok(CuckooFilter::from_parts(raw, self.capacity, self.hasher))
+        let rate = sizing::rate(self.rate, self.slots).unwrap_or(0.0);
+        Ok(CuckooFilter::from_parts(raw, self.capacity, rate, self.hasher))
+    }
+}
+
+/// # From a set that is known
+impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
+    /// Builds a filter of these hashes, for files that do not change: as [`CuckooFilter::from_hashes`], with the settings made. The seed is 0 unless set. If a larger
+    /// [`capacity`](Self::capacity) is set there is room for as many.
+    ///
+    /// # Progress and complexity
+    ///
+    /// Those of [`CuckooFilter::from_hashes`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`CuckooFilter::from_hashes`].
+    ///
+    /// ```
+    /// let builder = koel::CuckooFilter::<u64>::builder().false_positive_rate(0.01);
+    /// let filter = builder.build_from_hashes(&[5, 7, 11])?;
+    /// assert!(filter.contains_hash(7));
+    /// # Ok::<(), koel::BuildError>(())
+    /// ```
+    pub fn build_from_hashes(self, hashes: &[u64]) -> Result<CuckooFilter<T, S>, BuildError> {
+        let rate = sizing::rate(self.rate, self.slots);
+        let seed = self.seed.unwrap_or(0);
+        let (raw, capacity) = packed::build(hashes, self.capacity, rate, self.slots, seed, self.huge_pages)?;
+        Ok(CuckooFilter::from_parts(raw, capacity, rate.unwrap_or(0.0), self.hasher))
     }
 }
 

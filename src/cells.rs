@@ -16,22 +16,21 @@
 use crossbeam_utils::Backoff;
 
 use crate::{
-    hash::{Class, Generation, Geometry, Only},
+    hash::{Class, Geometry, Only},
     seq::Sequences,
     sync::{self, AtomicWord},
-    table::Table,
     word::{self, Layout, Pattern, Slot},
+    words::{Live, Readable, Words},
 };
 
 /// One table of a filter and what is needed to work on it.
 ///
 /// Whatever is not inlined into a look-up or a removal takes it by value: a reference would force it into memory even where the call is not made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cells<'a, G = Only> {
-    pub(crate) table: &'a Table,
+pub(crate) struct Cells<'a, G: Readable = Only> {
+    pub(crate) words: G::Words<'a>,
     pub(crate) layout: &'a Layout,
     pub(crate) geometry: &'a Geometry,
-    pub(crate) sequences: &'a Sequences,
     pub(crate) generation: G,
 }
 
@@ -62,16 +61,12 @@ pub(crate) struct Seen {
     pub(crate) away: u64,
 }
 
-impl<'a, G: Generation> Cells<'a, G> {
+/// Reading.
+impl<G: Readable> Cells<'_, G> {
+    /// The word of a bucket.
     #[inline(always)]
-    pub(crate) fn word(&self, bucket: usize) -> &'a AtomicWord {
-        &self.table.words()[bucket]
-    }
-
-    /// All buckets, indexed by their numbers.
-    #[inline(always)]
-    pub(crate) fn buckets(&self) -> &'a [AtomicWord] {
-        self.table.words()
+    pub(crate) fn load(&self, bucket: usize) -> u64 {
+        self.words.load(bucket)
     }
 
     /// The home bucket of a class.
@@ -94,7 +89,7 @@ impl<'a, G: Generation> Cells<'a, G> {
 
     #[inline(always)]
     pub(crate) fn prefetch(&self, bucket: usize) {
-        self.table.prefetch(bucket);
+        self.words.prefetch(bucket);
     }
 
     #[inline(always)]
@@ -112,7 +107,7 @@ impl<'a, G: Generation> Cells<'a, G> {
     /// if the home bucket has displaced fingerprints.
     #[inline(always)]
     pub(crate) fn contains_home_first(&self, class: Class) -> bool {
-        let home = self.word(self.home(class)).load();
+        let home = self.load(self.home(class));
         if self.layout.contains(home, self.layout.pattern(Slot::at_home(class.fingerprint))) {
             return true;
         }
@@ -130,20 +125,20 @@ impl<'a, G: Generation> Cells<'a, G> {
     #[inline(always)]
     pub(crate) fn contains_both(&self, class: Class) -> bool {
         let at = self.candidates(class);
-        let before = self.sequences.before(class.home);
+        let before = self.words.before(class.home);
         // In this order or the other: the argument does not depend on it.
         if self.shows(&at, self.seen(&at)) {
             return true;
         }
         // I4: no copy was taken between the reads. The displaced count is not asked, it would be one more branch to mispredict.
-        let moved = self.sequences.after(class.home) != before;
+        let moved = self.words.after(class.home) != before;
         moved && !cfg!(koel_mutation = "read_without_validation") && self.contains_again(class)
     }
 
     /// Half a look-up, for the mutation of the batch that forgets the other half.
     pub(crate) fn contains_displaced(&self, class: Class) -> bool {
         let class = self.candidates(class);
-        self.layout.contains(self.word(class.away).load(), class.displaced)
+        self.layout.contains(self.load(class.away), class.displaced)
     }
 
     /// The look-up for those whose stripe has changed under them.
@@ -171,8 +166,8 @@ impl<'a, G: Generation> Cells<'a, G> {
     /// Both words, the away word first; whoever needs more than that they were read in this order looks at the sequence before and after.
     #[inline(always)]
     pub(crate) fn seen(&self, class: &Candidates) -> Seen {
-        let away = self.word(class.away).load();
-        let home = self.word(class.home).load();
+        let away = self.load(class.away);
+        let home = self.load(class.home);
         Seen { home, away }
     }
 
@@ -185,9 +180,9 @@ impl<'a, G: Generation> Cells<'a, G> {
     /// Reads both words until no copy of their stripe was taken in between.
     fn validated(&self, class: &Candidates) -> Seen {
         loop {
-            let before = self.sequences.before(class.class.home);
+            let before = self.words.before(class.class.home);
             let seen = self.seen(class);
-            if self.sequences.after(class.class.home) == before || cfg!(koel_mutation = "look_again_only_once") {
+            if self.words.after(class.class.home) == before || cfg!(koel_mutation = "look_again_only_once") {
                 return seen;
             }
         }
@@ -199,9 +194,9 @@ impl<'a, G: Generation> Cells<'a, G> {
         let candidates = self.candidates(class);
         let backoff = Backoff::new();
         loop {
-            let before = self.sequences.before(class.home);
+            let before = self.words.before(class.home);
             let found = self.shows(&candidates, self.seen(&candidates));
-            if self.sequences.after(class.home) == before && (!found || Sequences::is_quiet(before)) {
+            if self.words.after(class.home) == before && (!found || Sequences::is_quiet(before)) {
                 return found;
             }
             if found {
@@ -222,6 +217,20 @@ impl<'a, G: Generation> Cells<'a, G> {
     #[inline(always)]
     pub(crate) fn has_at_home(&self, word: u64, class: &Candidates) -> bool {
         self.layout.contains(word, class.at_home)
+    }
+}
+
+/// Changing.
+impl<'a, G: Live> Cells<'a, G> {
+    #[inline(always)]
+    pub(crate) fn word(&self, bucket: usize) -> &'a AtomicWord {
+        &self.words.table.words()[bucket]
+    }
+
+    /// The sequence counters of the filter.
+    #[inline(always)]
+    pub(crate) fn sequences(&self) -> &'a Sequences {
+        self.words.sequences
     }
 
     /// Replaces the word of a bucket by what `change` makes of it, however often others change it first; `false` if `change` makes nothing of it.
@@ -336,11 +345,11 @@ impl<'a, G: Generation> Cells<'a, G> {
     /// Lock-free: goes round again only if a copy of the same stripe was taken meanwhile.
     pub(crate) fn take(self, class: &Candidates) -> bool {
         loop {
-            let before = self.sequences.before(class.class.home);
+            let before = self.words.before(class.class.home);
             if self.clear_any(class) {
                 return true;
             }
-            if self.sequences.after(class.class.home) == before {
+            if self.words.after(class.class.home) == before {
                 return false;
             }
         }
@@ -348,6 +357,6 @@ impl<'a, G: Generation> Cells<'a, G> {
 
     /// All words, each read at a moment of its own.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> + use<'a, G> {
-        self.table.words().iter().map(AtomicWord::load)
+        self.words.table.words().iter().map(AtomicWord::load)
     }
 }

@@ -52,6 +52,13 @@ pub enum BuildError {
         /// The smallest initial capacity that can be had with this maximum and rate.
         smallest_initial_capacity: usize,
     },
+    /// So many of the hashes that a filter is to be built of are alike that they do not find room: they were chosen to be.
+    HashesTooAlike {
+        /// How many different hashes there are.
+        hashes: usize,
+        /// Buckets of the largest table that was tried.
+        buckets: usize,
+    },
     /// The memory could not be allocated.
     Alloc {
         /// Bytes asked of the allocator.
@@ -96,6 +103,9 @@ impl fmt::Display for BuildError {
                     Some(lowest) => write!(f, ", or a rate of {lowest:.2e}"),
                     None => Ok(()),
                 }
+            }
+            Self::HashesTooAlike { hashes, buckets } => {
+                write!(f, "{hashes} hashes do not find room in {buckets} buckets: too many of them are alike")
             }
             Self::Alloc { bytes } => write!(f, "could not allocate {bytes} bytes"),
         }

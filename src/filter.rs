@@ -8,7 +8,18 @@ use core::{
     marker::PhantomData,
 };
 
-use crate::{CuckooFilterBuilder, InsertError, Stats, Xxh3, raw::RawFilter, sizing};
+use crate::{
+    CuckooFilterBuilder, DecodeError, InsertError, StableBuildHasher, Stats, Xxh3,
+    raw::RawFilter,
+    sizing,
+    snapshot::{
+        OtherSize, Source,
+        hasher::Id,
+        header::{Header, Kind},
+        methods::snapshot_methods,
+    },
+    table::Table,
+};
 
 /// A concurrent cuckoo filter: a set that answers "surely absent" or "maybe present", in a few bits per key, to many threads at once.
 ///
@@ -29,9 +40,13 @@ use crate::{CuckooFilterBuilder, InsertError, Stats, Xxh3, raw::RawFilter, sizin
 ///
 /// # Progress
 ///
-/// Nothing here takes a lock, and a thread that is stopped anywhere holds up no other, with one exception:
-/// [`insert_if_absent`](Self::insert_if_absent) waits for other calls of itself, and for relocations, in the same one of up to 1,024 stripes. (On targets without 64-bit
-/// atomic instructions every access goes through the locks of `portable-atomic` instead.)
+/// Nothing here takes a lock, and a thread that is stopped anywhere holds up no other, with two exceptions:
+///
+/// - [`insert_if_absent`](Self::insert_if_absent) waits for other calls of itself, and for relocations, in the same one of up to 1,024 stripes.
+/// - While a snapshot ([`append_to`](Self::append_to) and all that is made of it) copies the table, operations that change more than one word wait: inserts whose home
+///   bucket is full, and removals of what may be displaced. The snapshot waits for those that have begun. Look-ups never wait, nor do the other inserts and removals, which are most.
+///
+/// (On targets without 64-bit atomic instructions every access goes through the locks of `portable-atomic` instead.)
 ///
 /// # Memory
 ///
@@ -54,6 +69,8 @@ use crate::{CuckooFilterBuilder, InsertError, Stats, Xxh3, raw::RawFilter, sizin
 pub struct CuckooFilter<T: ?Sized, S = Xxh3> {
     pub(crate) raw: RawFilter,
     capacity: usize,
+    /// The rate that was asked for, 0 if none was.
+    rate: f64,
     hasher: S,
     keys: PhantomData<fn(&T)>,
 }
@@ -81,6 +98,38 @@ impl<T: ?Sized> CuckooFilter<T> {
         }
     }
 
+    /// A filter of these hashes, with a false-positive rate of at most 0.001, for files that do not change: packed as tightly as the sizing table says for a full one. The
+    /// same set of hashes in any order, repeated or not, gives the same filter, and so the same [`to_bytes`](Self::to_bytes). (A hash that repeats is one key, which one
+    /// removal takes out.) Keys are found by [`contains_hash`](Self::contains_hash), or by [`contains`](Self::contains) if the hashes are those of [`Xxh3`].
+    /// Little room is left: inserts that follow may be refused.
+    ///
+    /// [`build_from_hashes`](CuckooFilterBuilder::build_from_hashes) of the builder takes rate, layout, seed and hasher.
+    ///
+    /// # Progress
+    ///
+    /// Waits for nobody, unless the allocator or the system does.
+    ///
+    /// # Complexity
+    ///
+    /// Linear in the hashes. Allocates 8 bytes for each of them, and about 2 more, besides the filter.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`build`](CuckooFilterBuilder::build); and [`BuildError::HashesTooAlike`](crate::BuildError::HashesTooAlike) if hashes were chosen to collide.
+    ///
+    /// ```
+    /// use koel::CuckooFilter;
+    ///
+    /// let one = CuckooFilter::<u64>::from_hashes(&[1, 2, 3])?;
+    /// let other = CuckooFilter::<u64>::from_hashes(&[3, 1, 2, 2])?;
+    /// assert_eq!(one.len(), 3);
+    /// assert_eq!(one.to_bytes(), other.to_bytes());
+    /// # Ok::<(), koel::BuildError>(())
+    /// ```
+    pub fn from_hashes(hashes: &[u64]) -> Result<Self, crate::BuildError> {
+        Self::builder().build_from_hashes(hashes)
+    }
+
     /// Settings for a filter: capacity, rate, layout, seed, hasher, huge pages.
     ///
     /// # Progress and complexity
@@ -97,8 +146,8 @@ impl<T: ?Sized> CuckooFilter<T> {
 }
 
 impl<T: ?Sized, S> CuckooFilter<T, S> {
-    pub(crate) fn from_parts(raw: RawFilter, capacity: usize, hasher: S) -> Self {
-        Self { raw, capacity, hasher, keys: PhantomData }
+    pub(crate) fn from_parts(raw: RawFilter, capacity: usize, rate: f64, hasher: S) -> Self {
+        Self { raw, capacity, rate, hasher, keys: PhantomData }
     }
 }
 
@@ -111,6 +160,7 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     /// Lock-free as long as one of the key's two buckets has a free slot: usually one compare-and-swap. If both are full, keys are relocated;
     /// this waits for no one, stalled or not, and each step that has to be done again was undone by another thread's step.
     /// (Two threads relocating could in principle undo each other's steps again and again; nothing of the kind was ever seen.)
+    /// If the key's home bucket is full it also waits while a snapshot copies the table.
     ///
     /// # Complexity
     ///
@@ -144,7 +194,7 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     /// # Progress
     ///
     /// May wait for another `insert_if_absent` in the same one of up to 1,024 stripes of buckets, and, if a copy of the class is in, for relocations in
-    /// that stripe; no user code runs meanwhile. Other operations never wait for it.
+    /// that stripe; no user code runs meanwhile. Other operations never wait for it. Like [`insert`](Self::insert) it may wait for a snapshot.
     ///
     /// # Complexity
     ///
@@ -200,7 +250,8 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free: usually one compare-and-swap, done again only if another thread changed the same bucket.
+    /// Lock-free: usually one compare-and-swap, done again only if another thread changed the same bucket. But if keys of its home bucket are displaced, and while a snapshot
+    /// copies the table, it waits.
     ///
     /// # Complexity
     ///
@@ -404,6 +455,13 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     pub fn class_of_hash(&self, hash: u64) -> (usize, u32) {
         let class = self.raw.class(hash);
         (class.home, class.fingerprint)
+    }
+
+    /// Goes through the gate of snapshots and out again. For this project's own measurements.
+    #[doc(hidden)]
+    #[inline(never)]
+    pub fn pass_gate(&self) {
+        drop(self.raw.gate.enter());
     }
 
     /// All words of the table. For this project's own tests.
@@ -627,6 +685,34 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
         Stats::new(*self.raw.cells().layout, self.raw.slots(), &self.raw.counters, self.words())
     }
 }
+
+/// What a snapshot of a filter is taken of.
+struct Taken<'a, T: ?Sized, S>(&'a CuckooFilter<T, S>);
+
+impl<T: ?Sized, S: StableBuildHasher> Source for Taken<'_, T, S> {
+    fn header(&self) -> Header {
+        let CuckooFilter { raw, capacity, rate, hasher, .. } = self.0;
+        Header::fixed(*raw.cells().layout, raw.cells().geometry, Id::of(hasher), *capacity, *rate)
+    }
+
+    fn words(&self) -> usize {
+        self.0.buckets()
+    }
+
+    fn copy(&self, words: &mut [[u8; 8]]) -> Result<u32, OtherSize> {
+        self.0.raw.copy_words(words);
+        Ok(0)
+    }
+}
+
+impl<T: ?Sized, S> CuckooFilter<T, S> {
+    fn restored(header: Header, table: Table, hasher: S) -> Result<Self, DecodeError> {
+        let raw = RawFilter::restored(table, header.layout, header.geometry(), header.keys as usize)?;
+        Ok(Self::from_parts(raw, header.capacity, header.rate, hasher))
+    }
+}
+
+snapshot_methods!(CuckooFilter, "CuckooFilter", Kind::Fixed, Taken);
 
 impl<T: ?Sized, S> fmt::Debug for CuckooFilter<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

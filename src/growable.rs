@@ -11,10 +11,17 @@ use core::{
 use crossbeam_epoch::pin;
 
 use crate::{
-    GrowableCuckooFilterBuilder, InsertError, InsertHashesError, Stats, Xxh3,
+    DecodeError, GrowableCuckooFilterBuilder, InsertError, InsertHashesError, StableBuildHasher, Stats, Xxh3,
     batch::{self, CHUNK as SMALL_CHUNK},
     growth::Growing,
-    sizing,
+    sizing::{self, GrowthPlan},
+    snapshot::{
+        OtherSize, Source,
+        hasher::Id,
+        header::{Header, Kind},
+        methods::snapshot_methods,
+    },
+    table::Table,
 };
 
 /// Hashes that are looked up under one guard, so that a long batch does not hold up the release of old tables.
@@ -40,7 +47,8 @@ const CHUNK: usize = 64 * batch::GROUP;
 /// # Progress
 ///
 /// That of [`CuckooFilter`](crate::CuckooFilter), with two additions: an insert that needs a larger table waits while another thread
-/// allocates it, and an insert during a growth waits if threads that were stopped in the midst of draining hold up *both* buckets of its key. Look-ups and removals never wait.
+/// allocates it, and an insert during a growth waits if threads that were stopped in the midst of draining hold up *both* buckets of its key. Look-ups never wait. While a snapshot
+/// copies the table, whatever drains or grows waits too, so every insert during a growth does.
 ///
 /// # Memory
 ///
@@ -62,6 +70,9 @@ const CHUNK: usize = 64 * batch::GROUP;
 /// ```
 pub struct GrowableCuckooFilter<T: ?Sized, S = Xxh3> {
     growing: Growing,
+    /// The largest number of keys that was asked for, and the rate that has to hold with it.
+    asked: usize,
+    rate: f64,
     hasher: S,
     keys: PhantomData<fn(&T)>,
 }
@@ -98,8 +109,8 @@ impl<T: ?Sized> GrowableCuckooFilter<T> {
 }
 
 impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
-    pub(crate) fn from_parts(growing: Growing, hasher: S) -> Self {
-        Self { growing, hasher, keys: PhantomData }
+    pub(crate) fn from_parts(growing: Growing, asked: usize, rate: f64, hasher: S) -> Self {
+        Self { growing, asked, rate, hasher, keys: PhantomData }
     }
 }
 
@@ -191,7 +202,7 @@ impl<T: ?Sized, S: BuildHasher> GrowableCuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free.
+    /// Lock-free, except that it may wait while a snapshot copies the table, like [`CuckooFilter::remove`](crate::CuckooFilter::remove).
     ///
     /// # Complexity
     ///
@@ -449,7 +460,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free, key by key.
+    /// That of [`remove`](Self::remove), key by key.
     ///
     /// # Complexity
     ///
@@ -520,7 +531,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free.
+    /// Lock-free, except that it waits while a snapshot copies the table.
     ///
     /// # Complexity
     ///
@@ -838,6 +849,35 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
         self.growing.words(&pin()).collect()
     }
 }
+
+/// What a snapshot of a filter is taken of.
+struct Taken<'a, T: ?Sized, S>(&'a GrowableCuckooFilter<T, S>);
+
+impl<T: ?Sized, S: StableBuildHasher> Source for Taken<'_, T, S> {
+    fn header(&self) -> Header {
+        let GrowableCuckooFilter { growing, asked, rate, hasher, .. } = self.0;
+        let fixed = Header::fixed(growing.plan.layout, growing.geometry(), Id::of(hasher), *asked, *rate);
+        fixed.growing(growing.plan.doublings)
+    }
+
+    fn words(&self) -> usize {
+        self.0.buckets()
+    }
+
+    fn copy(&self, words: &mut [[u8; 8]]) -> Result<u32, OtherSize> {
+        self.0.growing.copy_words(words, &pin())
+    }
+}
+
+impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
+    fn restored(header: Header, table: Table, hasher: S) -> Result<Self, DecodeError> {
+        let plan = GrowthPlan { layout: header.layout, base: header.base, doublings: header.max_doublings };
+        let growing = Growing::restored(plan, header.seed, header.doublings, table, header.keys as usize)?;
+        Ok(Self::from_parts(growing, header.capacity, header.rate, hasher))
+    }
+}
+
+snapshot_methods!(GrowableCuckooFilter, "GrowableCuckooFilter", Kind::Growing, Taken);
 
 impl<T: ?Sized, S> fmt::Debug for GrowableCuckooFilter<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

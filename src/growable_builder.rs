@@ -2,7 +2,9 @@
 
 use core::{fmt, marker::PhantomData};
 
-use crate::{BuildError, GrowableCuckooFilter, Xxh3, builder::random_seed, growth::Growing, sizing::GrowthPlan};
+use crate::{
+    BuildError, GrowableCuckooFilter, Xxh3, builder::random_seed, growth::Growing, sizing, sizing::GrowthPlan,
+};
 
 /// Settings for a [`GrowableCuckooFilter`], from [`GrowableCuckooFilter::builder`].
 ///
@@ -138,7 +140,8 @@ impl<T: ?Sized, S> GrowableCuckooFilterBuilder<T, S> {
     pub fn build(self) -> Result<GrowableCuckooFilter<T, S>, BuildError> {
         let plan = GrowthPlan::new(self.initial, self.max, self.rate)?;
         let growing = Growing::new(plan, self.seed.unwrap_or_else(random_seed), self.huge_pages)?;
-        Ok(GrowableCuckooFilter::from_parts(growing, self.hasher))
+        let capacity = GrowthPlan::max_capacity(self.initial, self.max);
+        Ok(GrowableCuckooFilter::from_parts(growing, capacity, self.rate.unwrap_or(sizing::DEFAULT_RATE), self.hasher))
     }
 }
 

@@ -21,6 +21,9 @@ pub(crate) const REMIX: u64 = 0xd6e8_feb8_6659_fd93;
 pub(crate) const SPREAD_SQUARE: u32 = 0x9e37_79b2;
 pub(crate) const SPREAD_LINEAR: u32 = 0x85eb_ca77;
 
+/// So that the seed 0 is as good as any.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Where a key belongs. Keys of equal class cannot be told apart by the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Class {
@@ -63,7 +66,6 @@ impl Generation for Only {
 ///
 /// So bucket `i` of one table splits into `2 i` and `2 i + 1` of the next, and each doubling spends a bit of the fingerprint. Done with
 /// multiplications, which vectors have: `bucket = base * scale + high half of (fingerprint * fraction)`.
-#[cfg(feature = "growth")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doubled {
     doublings: u32,
@@ -71,7 +73,6 @@ pub(crate) struct Doubled {
     fraction: u64,
 }
 
-#[cfg(feature = "growth")]
 impl Doubled {
     /// Leaves at least one bit of the fingerprint.
     pub(crate) const fn new(layout: Layout, doublings: u32) -> Self {
@@ -80,12 +81,12 @@ impl Doubled {
         Self { doublings, fraction: 1 << (32 - left) }
     }
 
+    #[cfg(feature = "growth")]
     pub(crate) const fn doublings(self) -> u32 {
         self.doublings
     }
 }
 
-#[cfg(feature = "growth")]
 impl Generation for Doubled {
     #[inline(always)]
     fn factors(self) -> Option<(u64, u64)> {
@@ -116,12 +117,7 @@ pub(crate) struct Geometry {
 impl Geometry {
     pub(crate) const fn new(buckets: usize, layout: Layout, seed: u64) -> Self {
         assert!(buckets > 0 && buckets as u64 <= MAX_BUCKETS);
-        Self {
-            buckets: buckets as u64,
-            fingerprints: layout.fingerprints() as u64,
-            seed,
-            key: mix(seed ^ 0x9e37_79b9_7f4a_7c15),
-        }
+        Self { buckets: buckets as u64, fingerprints: layout.fingerprints() as u64, seed, key: mix(seed ^ SEED) }
     }
 
     pub(crate) const fn buckets(&self) -> usize {
@@ -140,7 +136,18 @@ impl Geometry {
     /// The class of a key with this hash.
     #[inline(always)]
     pub(crate) const fn class(&self, hash: u64) -> Class {
-        let mixed = mix(hash ^ self.key);
+        self.class_of_mixed(mix(hash ^ self.key))
+    }
+
+    /// What remixes hashes with a seed: one to one, and of two results the larger one has no smaller home.
+    pub(crate) fn mixer(seed: u64) -> impl Fn(u64) -> u64 {
+        let key = mix(seed ^ SEED);
+        move |hash| mix(hash ^ key)
+    }
+
+    /// The class of a key whose hash was remixed already.
+    #[inline(always)]
+    pub(crate) const fn class_of_mixed(&self, mixed: u64) -> Class {
         let home = (mixed as u128 * self.buckets as u128) >> 64;
         let fingerprint = 1 + ((mixed as u32 as u64 * self.fingerprints) >> 32);
         Class { home: home as usize, fingerprint: fingerprint as u32 }

@@ -2,16 +2,20 @@
 
 #[cfg(feature = "growth")]
 pub use crate::growth::model::{GrowthKey, GrowthModel};
+use alloc::vec::Vec;
+
 use crate::{
     batch,
+    cells::Cells,
     error::InsertError,
-    hash::{Class, Geometry},
+    hash::{Class, Geometry, Only},
     kick::{
         Alone,
         relocate::{Hop, Relocation, relocate},
     },
     raw::RawFilter,
     word::{self, Layout, Slot},
+    words::{Frozen, Snapshot},
 };
 
 /// A filter of a few buckets.
@@ -22,11 +26,56 @@ pub struct Model(RawFilter);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(Class);
 
+/// The words of a snapshot.
+#[derive(Debug)]
+pub struct SnapshotModel {
+    bytes: Vec<[u8; 8]>,
+    layout: Layout,
+    geometry: Geometry,
+}
+
+impl SnapshotModel {
+    fn cells(&self) -> Cells<'_, Snapshot<Only>> {
+        Cells { words: Frozen(&self.bytes), layout: &self.layout, geometry: &self.geometry, generation: Snapshot(Only) }
+    }
+
+    /// The look-up that reads the home bucket first, and believes its count.
+    pub fn contains_home_first(&self, key: Key) -> bool {
+        self.cells().contains_home_first(key.0)
+    }
+
+    /// Copies of the class.
+    pub fn count(&self, key: Key) -> usize {
+        let cells = self.cells();
+        let candidates = cells.candidates(key.0);
+        cells.copies(&candidates, cells.seen(&candidates))
+    }
+
+    /// The displaced count of a bucket.
+    pub fn displaced_count(&self, bucket: usize) -> u64 {
+        word::displaced_count(self.cells().load(bucket))
+    }
+}
+
 impl Model {
     /// With `buckets` buckets of `slots` slots.
     pub fn new(slots: usize, buckets: usize) -> Self {
         let layout = Layout::new(slots);
         Self(RawFilter::new(layout, Geometry::new(buckets, layout, 0), false).expect("a small table"))
+    }
+
+    /// The same, of which snapshots are taken.
+    pub fn with_snapshots(slots: usize, buckets: usize) -> Self {
+        let mut model = Self::new(slots, buckets);
+        model.0.gate.put_to_use();
+        model
+    }
+
+    /// A snapshot's words.
+    pub fn snapshot(&self) -> SnapshotModel {
+        let mut bytes = alloc::vec![[0; 8]; self.0.cells().geometry.buckets()];
+        self.0.copy_words(&mut bytes);
+        SnapshotModel { bytes, layout: *self.0.cells().layout, geometry: *self.0.cells().geometry }
     }
 
     /// The `nth` class with these buckets.
@@ -84,6 +133,7 @@ impl Model {
         } else {
             Hop { from: away, to: home, slot: Slot::away(fingerprint) }
         };
+        let _inside = self.0.gate.enter();
         let around = Alone { cells: self.0.cells(), counters: &self.0.counters };
         relocate(&self.0.cells(), &around, hop) == Relocation::Moved
     }

@@ -5,17 +5,22 @@
 //!   displaced count, else kicks and tries again. It needs no sequence: a copy that appears can make no reader miss one.
 //! - `remove` takes a copy from the home word alone if that word says that there is no displaced one, else after advancing the sequence.
 //! - `insert_if_absent` does a look-up and an insert inside a claim of the stripe.
+//!
+//! Whatever changes more than one word does so inside the [`Gate`]: a displaced insert, a kick, a removal that the home word does not decide.
 
 use crate::{
     cells::{Candidates, Cells},
     claim::Claims,
     error::{BuildError, InsertError},
+    gate::Gate,
     hash::{Class, Geometry, Only},
     kick::{self, Alone, NoPath},
     seq::{Sequences, Stripes},
     stats::{Counters, Event},
+    sync::AtomicWord,
     table::Table,
     word::{Layout, Slot},
+    words::Shared,
 };
 
 /// Tables up to this size count as cached: look-ups read both words without branching on the first.
@@ -37,20 +42,33 @@ pub(crate) struct RawFilter {
     sequences: Sequences,
     claims: Claims,
     pub(crate) counters: Counters,
+    pub(crate) gate: Gate,
     pub(crate) cached: bool,
 }
 
 impl RawFilter {
     pub(crate) fn new(layout: Layout, geometry: Geometry, huge_pages: bool) -> Result<Self, BuildError> {
+        Self::of(Table::new(geometry.buckets(), huge_pages)?, layout, geometry)
+    }
+
+    /// With a table that there is already, and so many keys in it.
+    pub(crate) fn restored(table: Table, layout: Layout, geometry: Geometry, keys: usize) -> Result<Self, BuildError> {
+        let mut raw = Self::of(table, layout, geometry)?;
+        raw.counters.set_keys(keys);
+        Ok(raw)
+    }
+
+    fn of(table: Table, layout: Layout, geometry: Geometry) -> Result<Self, BuildError> {
         let buckets = geometry.buckets();
         let stripes = Stripes::for_buckets(buckets);
         Ok(Self {
-            table: Table::new(buckets, huge_pages)?,
+            table,
             layout,
             geometry,
             sequences: Sequences::new(stripes)?,
             claims: Claims::new(stripes)?,
             counters: Counters::for_buckets(buckets)?,
+            gate: Gate::for_buckets(buckets)?,
             cached: is_cached(buckets),
         })
     }
@@ -58,10 +76,9 @@ impl RawFilter {
     #[inline(always)]
     pub(crate) fn cells(&self) -> Cells<'_> {
         Cells {
-            table: &self.table,
+            words: Shared { table: &self.table, sequences: &self.sequences },
             layout: &self.layout,
             geometry: &self.geometry,
-            sequences: &self.sequences,
             generation: Only,
         }
     }
@@ -101,6 +118,7 @@ impl RawFilter {
 
     #[inline(never)]
     fn place_or_kick(&self, class: &Candidates) -> Result<(), InsertError> {
+        let _inside = self.gate.enter();
         let cells = self.cells();
         let around = Alone { cells, counters: &self.counters };
         kick::place_or_kick(&cells, class, &around, &self.counters).map_err(|NoPath| {
@@ -121,16 +139,33 @@ impl RawFilter {
     pub(crate) fn remove(&self, class: Class) -> bool {
         let cells = self.cells();
         let candidates = cells.candidates(class);
-        let taken = cells.take_from_home_alone(&candidates).unwrap_or_else(|| {
-            if !cfg!(koel_mutation = "remove_without_sequence") {
-                cells.sequences.advance(class.home);
-            }
-            cells.take(&candidates)
-        });
+        let taken = cells.take_from_home_alone(&candidates).unwrap_or_else(|| self.take(&candidates));
         if taken {
             self.counters.add(Event::Removed);
         }
         taken
+    }
+
+    #[inline(never)]
+    fn take(&self, class: &Candidates) -> bool {
+        let _inside = self.gate.enter();
+        let cells = self.cells();
+        if !cfg!(koel_mutation = "remove_without_sequence") {
+            cells.sequences().advance(class.class.home);
+        }
+        cells.take(class)
+    }
+
+    pub(crate) fn words_mut(&mut self) -> &mut [AtomicWord] {
+        self.table.words_mut()
+    }
+
+    /// Copies all words, behind the closed gate.
+    pub(crate) fn copy_words(&self, out: &mut [[u8; 8]]) {
+        let _closed = self.gate.close();
+        for (out, word) in out.iter_mut().zip(self.table.words()) {
+            *out = word.load().to_le_bytes();
+        }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -144,5 +179,6 @@ impl RawFilter {
             + self.sequences.memory_bytes()
             + self.claims.memory_bytes()
             + self.counters.memory_bytes()
+            + self.gate.memory_bytes()
     }
 }

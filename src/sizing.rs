@@ -35,11 +35,36 @@ const fn dependable_load(slots: usize) -> f64 {
     }
 }
 
+/// The load of a table that is filled with a set that is known: such that it takes the bits per key that README's table of sizes has for a full one.
+const fn packed_load(slots: usize) -> f64 {
+    match slots {
+        2 => 0.866,
+        3 => 0.929,
+        4 => 0.953,
+        5 => 0.964,
+        _ => 0.971,
+    }
+}
+
+/// The smallest table with the layout of a plan that holds so many keys, all known, at a rate (see [`plan`]).
+pub(crate) fn packed(keys: usize, rate: Option<f64>, plan: Plan) -> Plan {
+    let Plan { layout, buckets } = plan;
+    let keys_per_class = rate.map_or(f64::INFINITY, |rate| rate + rate * rate / 2.0);
+    let by_rate = keys as f64 / (keys_per_class * f64::from(layout.fingerprints()));
+    let by_load = keys as f64 / (packed_load(layout.slots()) * layout.slots() as f64);
+    Plan { layout, buckets: buckets.min(by_rate.max(by_load) as usize + 1) }
+}
+
 /// The chance that an absent key answers "maybe present" with `keys` distinct keys in the table.
 pub(crate) fn false_positive_rate(keys: usize, buckets: usize, layout: Layout) -> f64 {
     // The series of 1 - exp(-x): x is at most 6 / 511, so the next term is below 1e-7 of the result; 6 / 64 and 1e-4 in a filter that grows.
     let x = keys as f64 / (buckets as f64 * f64::from(layout.fingerprints()));
     x * (1.0 - x / 2.0 * (1.0 - x / 3.0))
+}
+
+/// The rate that has to hold, if any has to: if neither it nor the layout is asked for, the default one.
+pub(crate) fn rate(asked: Option<f64>, slots: Option<usize>) -> Option<f64> {
+    asked.or(if slots.is_none() { Some(DEFAULT_RATE) } else { None })
 }
 
 /// The table for `capacity` keys at `rate`, `None` meaning the default rate, or, where the layout is given, none to hold.
@@ -49,7 +74,7 @@ pub(crate) fn plan(capacity: usize, rate: Option<f64>, slots: Option<usize>) -> 
     {
         return Err(BuildError::InvalidSlotsPerBucket { slots_per_bucket });
     }
-    let rate = rate.or(if slots.is_none() { Some(DEFAULT_RATE) } else { None });
+    let rate = self::rate(rate, slots);
     if let Some(rate) = rate
         && !(rate > 0.0 && rate < 1.0)
     {
@@ -130,11 +155,7 @@ impl GrowthPlan {
         if !(rate > 0.0 && rate < 1.0) {
             return Err(BuildError::InvalidRate { rate });
         }
-        let max_capacity = max.unwrap_or_else(|| {
-            let initial =
-                initial.max(Self { layout: Layout::new(2), base: SMALLEST_BASE as usize, doublings: 0 }.capacity(0));
-            initial.saturating_mul(1 << DEFAULT_DOUBLINGS)
-        });
+        let max_capacity = Self::max_capacity(initial, max);
         if initial > max_capacity {
             return Err(BuildError::InitialAboveMax { initial_capacity: initial, max_capacity });
         }
@@ -169,6 +190,15 @@ impl GrowthPlan {
             rate,
             lowest: lowest(initial),
             smallest_initial_capacity: smallest,
+        })
+    }
+
+    /// The largest number of keys, if only the initial one is asked for.
+    pub(crate) fn max_capacity(initial: usize, max: Option<usize>) -> usize {
+        max.unwrap_or_else(|| {
+            let initial =
+                initial.max(Self { layout: Layout::new(2), base: SMALLEST_BASE as usize, doublings: 0 }.capacity(0));
+            initial.saturating_mul(1 << DEFAULT_DOUBLINGS)
         })
     }
 

@@ -12,14 +12,13 @@
 
 pub(crate) use core::sync::atomic::Ordering;
 
-#[cfg(all(not(loom), feature = "growth"))]
-pub(crate) use core::sync::atomic::AtomicUsize;
-#[cfg(all(loom, feature = "growth"))]
-pub(crate) use loom::sync::atomic::AtomicUsize;
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence};
 #[cfg(not(loom))]
-pub(crate) use {core::sync::atomic::AtomicBool, portable_atomic::AtomicU64};
+pub(crate) use {
+    core::sync::atomic::{AtomicBool, AtomicUsize, fence},
+    portable_atomic::AtomicU64,
+};
 
 /// Lets other threads run, longer each time.
 pub(crate) fn snooze(backoff: &crossbeam_utils::Backoff) {
@@ -76,11 +75,17 @@ impl AtomicWord {
 
     /// Empties the bucket; nobody else can be looking.
     pub(crate) fn reset(&mut self) {
+        self.set(0);
+    }
+
+    /// Gives the bucket this word; nobody else can be looking.
+    #[inline]
+    pub(crate) fn set(&mut self, new: u64) {
         #[cfg(not(loom))]
         {
-            *self.0.get_mut() = 0;
+            *self.0.get_mut() = new;
         }
         #[cfg(loom)]
-        self.0.with_mut(|word| *word = 0);
+        self.0.with_mut(|word| *word = new);
     }
 }

@@ -142,7 +142,13 @@ impl Layout {
     /// Whether some slot of `word` is sealed.
     #[inline(always)]
     pub(crate) const fn has_sealed(self, word: u64) -> bool {
-        self.zeros(word ^ self.ones) != 0
+        self.sealed_slots(word) != 0
+    }
+
+    /// Marks the slots of `word` that are sealed. Exact up to the lowest mark.
+    #[inline(always)]
+    pub(crate) const fn sealed_slots(self, word: u64) -> u64 {
+        self.zeros(word ^ self.ones)
     }
 
     /// `word` with its empty slots sealed.
@@ -187,10 +193,16 @@ impl Layout {
     }
 
     /// `word`, whose lowest `len` slots are taken, with `slot` in the next one.
-    #[cfg(feature = "growth")]
     #[inline(always)]
     pub(crate) const fn pushed(self, word: u64, len: u32, slot: Slot) -> u64 {
         word | (slot.0 as u64) << (len * self.width)
+    }
+
+    /// `word` with another slot in this lane.
+    #[inline(always)]
+    pub(crate) const fn replaced(self, word: u64, lane: u32, slot: Slot) -> u64 {
+        let shift = lane * self.width;
+        word & !(self.lane_mask() << shift) | (slot.0 as u64) << shift
     }
 
     /// Shift of the slot that holds the lowest mark.
@@ -204,12 +216,36 @@ impl Layout {
         (1 << self.width) - 1
     }
 
+    /// The slot of `word` in this lane.
+    #[inline(always)]
+    pub(crate) const fn slot(self, word: u64, lane: u32) -> Slot {
+        Slot((word >> (lane * self.width) & self.lane_mask()) as u32)
+    }
+
     /// The slots of `word` that hold a fingerprint, lowest first.
     #[inline]
     pub(crate) fn taken(self, word: u64) -> impl Iterator<Item = Slot> {
-        (0..self.slots() as u32)
-            .map(move |lane| Slot((word >> (lane * self.width) & self.lane_mask()) as u32))
-            .filter(|slot| slot.0 > SEALED)
+        (0..self.slots() as u32).map(move |lane| self.slot(word, lane)).filter(|slot| slot.0 > SEALED)
+    }
+
+    /// Whether a slot of `word`, none of which is sealed, holds a displaced fingerprint.
+    #[inline(always)]
+    pub(crate) const fn is_any_displaced(self, word: u64) -> bool {
+        word & self.ones != 0
+    }
+
+    /// The slots of `word`, none of which is sealed, that hold a displaced fingerprint, lowest first.
+    #[inline(always)]
+    pub(crate) fn displaced(self, word: u64) -> impl Iterator<Item = Slot> {
+        let mut left = word & self.ones;
+        core::iter::from_fn(move || {
+            if left == 0 {
+                return None;
+            }
+            let lane = left.trailing_zeros();
+            left &= left - 1;
+            Some(Slot((word >> lane & self.lane_mask()) as u32))
+        })
     }
 
     /// How many slots of `word` hold a fingerprint.
@@ -220,6 +256,49 @@ impl Layout {
     /// How many slots of `word` hold a displaced fingerprint.
     pub(crate) const fn displaced_slots(self, word: u64) -> usize {
         (word & self.ones).count_ones() as usize - self.zeros_exact(word ^ self.ones).count_ones() as usize
+    }
+}
+
+/// Counts the slots that hold a fingerprint in many words: lane by lane, and the lanes are added up only now and then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tally {
+    layout: Layout,
+    lanes: u64,
+    words: u32,
+    total: u64,
+}
+
+impl Tally {
+    /// As many words as the narrowest lane can count.
+    const MOST: u32 = 1 << 9;
+
+    pub(crate) const fn new(layout: Layout) -> Self {
+        Self { layout, lanes: 0, words: 0, total: 0 }
+    }
+
+    /// Counts a word.
+    #[inline(always)]
+    pub(crate) const fn add(&mut self, word: u64) {
+        let Layout { ones, highs, width } = self.layout;
+        self.lanes += (highs & !self.layout.zeros_exact(word & !ones)) >> (width - 1);
+        self.words += 1;
+        if self.words == Self::MOST {
+            self.add_up();
+        }
+    }
+
+    const fn add_up(&mut self) {
+        while self.lanes != 0 {
+            self.total += self.lanes & self.layout.lane_mask();
+            self.lanes >>= self.layout.width;
+        }
+        self.words = 0;
+    }
+
+    /// How many there were.
+    pub(crate) const fn total(mut self) -> u64 {
+        self.add_up();
+        self.total
     }
 }
 
@@ -245,6 +324,12 @@ impl Slot {
         self.0 >> 1
     }
 
+    /// The same fingerprint in its other bucket.
+    #[inline(always)]
+    pub(crate) const fn elsewhere(self) -> Self {
+        Self(self.0 ^ 1)
+    }
+
     #[inline(always)]
     pub(crate) const fn is_displaced(self) -> bool {
         self.0 & 1 != 0
@@ -259,6 +344,12 @@ pub(crate) struct Pattern(u64);
 #[inline(always)]
 pub(crate) const fn displaced_count(word: u64) -> u64 {
     word >> SLOT_BITS
+}
+
+/// `word`, whose displaced count is 0, with this one.
+#[inline]
+pub(crate) const fn with_displaced_count(word: u64, count: u64) -> u64 {
+    word | count << SLOT_BITS
 }
 
 /// `word` with its displaced count one higher, `None` if it is saturated (nothing to do).
@@ -316,6 +407,17 @@ mod tests {
         assert!(layout.taken(word).map(|slot| u64::from(slot.0)).eq(taken.iter().copied()));
         assert_eq!(layout.taken_count(word), taken.len());
         assert_eq!(layout.displaced_slots(word), taken.iter().filter(|slot| *slot & 1 != 0).count());
+
+        let sealed = slots.contains(&u64::from(SEALED));
+        assert_eq!(layout.has_sealed(word), sealed);
+        let away = taken.iter().copied().filter(|slot| slot & 1 != 0);
+        assert!(sealed || layout.displaced(word).map(|slot| u64::from(slot.0)).eq(away));
+        if layout.width >= 10 {
+            // As many as it takes to add up once, and some.
+            let mut tally = Tally::new(layout);
+            (0..600).for_each(|_| tally.add(word));
+            assert_eq!(tally.total(), 600 * taken.len() as u64);
+        }
 
         let placed = slots.iter().position(|slot| *slot == 0).map(|lane| {
             let mut slots = slots.clone();

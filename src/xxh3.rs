@@ -49,6 +49,17 @@ impl Xxh3 {
     }
 }
 
+impl Xxh3 {
+    /// The seed, as it was given.
+    ///
+    /// ```
+    /// assert_eq!(koel::Xxh3::with_seed(5).seed(), 5);
+    /// ```
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+}
+
 impl BuildHasher for Xxh3 {
     type Hasher = Xxh3Hasher;
 

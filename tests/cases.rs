@@ -2,7 +2,7 @@
 
 use std::hash::RandomState;
 
-use koel::{BuildError, CuckooFilter, InsertError, Xxh3};
+use koel::{BuildError, CuckooFilter, InsertError, MergeError, Xxh3};
 
 mod common;
 use common::{assert_rate, mixed};
@@ -274,4 +274,62 @@ fn statistics_add_up() {
     assert!(stats.relocations > 0 && stats.searches > 1);
     assert!((0.1..0.6).contains(&stats.displaced_share));
     assert!(stats.to_string().contains(&format!("{keys} keys")));
+}
+
+/// Merging takes what the other holds, key by key and copy by copy, and loses nothing when there is no room.
+#[test]
+fn merged_filters_hold_both() {
+    let build =
+        |capacity| CuckooFilter::<u64>::builder().capacity(capacity).seed(3).slots_per_bucket(4).build().unwrap();
+    let (one, other) = (build(12_000), build(12_000));
+    (0..4_000).for_each(|key| one.insert(&key).unwrap());
+    (2_000..8_000).for_each(|key| other.insert(&key).unwrap());
+    let before: Vec<u64> = other.words().collect();
+    one.merge_from(&other).unwrap();
+    assert_eq!((one.len(), other.len()), (10_000, 6_000));
+    assert!((0..8_000).all(|key| one.contains(&key)));
+    assert!((2_000..4_000).all(|key| one.count(&key) >= 2));
+    assert!(other.words().eq(before));
+    let mut classes: Vec<_> = one.iter_classes().collect();
+    let mut expected: Vec<_> =
+        (0..4_000).chain(2_000..8_000).map(|key: u64| one.class_of_hash(one.hash_of(&key))).collect();
+    classes.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(classes, expected);
+
+    // No room: refused at once.
+    assert_eq!(one.merge_from(&other), Err(MergeError::Insert { merged: 0, error: InsertError::Full }),);
+    assert_eq!(one.len(), 10_000);
+    // Room by number, but not for all: what went in stays, and nothing is lost.
+    let crowded = build(10_000);
+    let mut keys = 20_000;
+    while crowded.insert(&keys).is_ok() {
+        keys += 1;
+    }
+    let few = build(10_000);
+    let free = crowded.buckets() * 4 - crowded.len();
+    (50_000..50_000 + free as u64).for_each(|key| few.insert(&key).unwrap());
+    let error = crowded.merge_from(&few).unwrap_err();
+    let MergeError::Insert { merged, error: InsertError::Full } = error else { panic!("{error}") };
+    assert_eq!(crowded.len(), (keys - 20_000) as usize + merged);
+    assert!((20_000..keys).all(|key| crowded.contains(&key)));
+
+    for (field, other) in [
+        ("slots", CuckooFilter::<u64>::builder().capacity(12_000).seed(3).slots_per_bucket(5).build().unwrap()),
+        ("buckets", build(12_100)),
+        ("seed", CuckooFilter::<u64>::builder().capacity(12_000).seed(4).slots_per_bucket(4).build().unwrap()),
+    ] {
+        let error = one.merge_from(&other).unwrap_err();
+        assert!(matches!(error, MergeError::Mismatch { field: named, .. } if named == field), "{error}");
+    }
+    let builder = CuckooFilter::<u64>::builder().capacity(12_000).seed(3).slots_per_bucket(4);
+    let error = one.merge_from(&builder.hasher(Xxh3::with_seed(8)).build().unwrap()).unwrap_err();
+    assert_eq!(error, MergeError::Mismatch { field: "hash seed", here: 0, there: 8 });
+}
+
+/// Counters, gate and all: small filters stay small.
+#[test]
+fn small_filters_take_little_memory() {
+    assert!(CuckooFilter::<u64>::with_capacity(10).memory_bytes() < 1024);
+    assert!(CuckooFilter::<u64>::with_capacity(1_000).memory_bytes() < 6 * 1024);
 }

@@ -6,6 +6,9 @@ use arbitrary::{Arbitrary, Unstructured};
 
 #[path = "../fuzz/batch.rs"]
 mod batch;
+#[cfg(feature = "growth")]
+#[path = "../fuzz/decode.rs"]
+mod decode;
 #[path = "../fuzz/ops.rs"]
 mod ops;
 
@@ -33,4 +36,10 @@ fn ops() {
 #[test]
 fn batch() {
     replay("batch", batch::run);
+}
+
+#[cfg(feature = "growth")]
+#[test]
+fn decode() {
+    replay("decode", decode::run);
 }

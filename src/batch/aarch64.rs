@@ -7,11 +7,11 @@ use core::arch::aarch64::*;
 use super::Vector;
 use crate::{
     cells::Cells,
-    hash::Generation,
     sync::{AtomicU64, AtomicWord, Ordering},
+    words::Readable,
 };
 
-pub(super) fn look_up<G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
+pub(super) fn look_up<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     super::look_up::<Two, G>(cells, cached, hashes, found);
 }
 
@@ -104,6 +104,13 @@ impl Vector for Two {
     fn gather_words(words: &[AtomicWord], indices: Self) -> Self {
         let [low, high] = indices.lanes();
         Self::new(words[low as usize].load(), words[high as usize].load())
+    }
+
+    #[inline(always)]
+    fn gather_frozen(words: &[[u8; 8]], indices: Self) -> Self {
+        let [low, high] = indices.lanes();
+        let load = |index: u64| u64::from_le_bytes(words[index as usize]);
+        Self::new(load(low), load(high))
     }
 
     #[inline(always)]

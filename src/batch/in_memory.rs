@@ -9,7 +9,7 @@
 //! misses under way at most, and in a burst some prefetches wait or are dropped (measured on AMD's Zen: groups of 64 keys were half as fast).
 
 use super::{Constants, MOST_LANES, Vector, spread};
-use crate::{cells::Cells, hash::Generation, word};
+use crate::{cells::Cells, word, words::Readable};
 
 /// Keys between a prefetch and its use.
 const AHEAD: usize = 48;
@@ -41,7 +41,7 @@ struct Queue {
 }
 
 #[inline(always)]
-pub(super) fn look_up<V: Vector, G: Generation>(cells: &Cells<G>, hashes: &[u64], found: &mut [bool]) {
+pub(super) fn look_up<V: Vector, G: Readable>(cells: &Cells<G>, hashes: &[u64], found: &mut [bool]) {
     let constants = Constants::<V>::new(cells);
     let mut asked = Asked { homes: [0; RING], fingerprints: [0; RING] };
     let mut queue = Queue { hashes: [0; QUEUE], keys: [0; QUEUE], len: 0, asked: 0, done: 0 };
@@ -76,7 +76,7 @@ pub(super) fn look_up<V: Vector, G: Generation>(cells: &Cells<G>, hashes: &[u64]
 
 /// Prefetches the words of these buckets.
 #[inline(always)]
-fn prefetch<V: Vector, G: Generation>(cells: &Cells<G>, buckets: V) {
+fn prefetch<V: Vector, G: Readable>(cells: &Cells<G>, buckets: V) {
     let mut lanes = [0; MOST_LANES];
     buckets.store(&mut lanes);
     lanes[..V::LANES].iter().for_each(|bucket| cells.prefetch(*bucket as usize));
@@ -85,7 +85,7 @@ fn prefetch<V: Vector, G: Generation>(cells: &Cells<G>, buckets: V) {
 impl Asked {
     /// First stage, for the vector of keys from `key` on.
     #[inline(always)]
-    fn ask<V: Vector, G: Generation>(
+    fn ask<V: Vector, G: Readable>(
         &mut self,
         constants: &Constants<'_, V>,
         cells: &Cells<G>,
@@ -106,7 +106,7 @@ impl Asked {
         let place = key % RING;
         let (home, fingerprint) = (V::load(&self.homes[place..]), V::load(&self.fingerprints[place..]));
         let at_home = constants.pattern(fingerprint.add(fingerprint));
-        let words = V::gather_words(constants.words, home);
+        let words = constants.gather(home);
         let hits = constants.zeros(words.xor(at_home)).nonzero();
         spread(hits, found);
         words.shift_right::<{ word::SLOT_BITS }>().nonzero() & !hits
@@ -129,7 +129,7 @@ impl Queue {
 
     /// Third stage.
     #[inline(always)]
-    fn ask<V: Vector, G: Generation>(&mut self, constants: &Constants<'_, V>, cells: &Cells<G>) {
+    fn ask<V: Vector, G: Readable>(&mut self, constants: &Constants<'_, V>, cells: &Cells<G>) {
         let (home, fingerprint) = constants.classes(V::load(&self.hashes[self.asked..]));
         prefetch(cells, constants.bucket(constants.other(home, fingerprint), fingerprint));
         self.asked += V::LANES;
@@ -137,7 +137,7 @@ impl Queue {
 
     /// Fourth stage. The home words are read again: only after the first look at the counter do they prove anything.
     #[inline(always)]
-    fn finish<V: Vector, G: Generation>(&mut self, constants: &Constants<'_, V>, cells: &Cells<G>, found: &mut [bool]) {
+    fn finish<V: Vector, G: Readable>(&mut self, constants: &Constants<'_, V>, cells: &Cells<G>, found: &mut [bool]) {
         let hashes = &self.hashes[self.done..][..V::LANES];
         let keys = &self.keys[self.done..][..V::LANES];
         let hits = if cfg!(koel_mutation = "batch_reuses_home_word") {

@@ -30,8 +30,9 @@ use alloc::vec::Vec;
 
 use crate::{
     cells::Cells,
-    hash::{Class, Generation, REMIX, SPREAD_LINEAR, SPREAD_SQUARE},
+    hash::{Class, REMIX, SPREAD_LINEAR, SPREAD_SQUARE},
     sync::{AtomicU64, AtomicWord},
+    words::{Readable, Stored, Words},
 };
 
 /// Keys of a group of insertions or removals: enough under way to keep the memory busy, few enough to stay in first-level cache.
@@ -78,12 +79,12 @@ impl Backend {
 }
 
 /// Answers for each hash whether its class may be in, like the single look-up. `cached` says whether the table counts as cached.
-pub(crate) fn contains<G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
+pub(crate) fn contains<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     contains_with(Backend::best(), cells, cached, hashes, found);
 }
 
 /// As [`contains`], on a given backend, which has to be available.
-pub(crate) fn contains_with<G: Generation>(
+pub(crate) fn contains_with<G: Readable>(
     backend: Backend,
     cells: &Cells<G>,
     cached: bool,
@@ -170,21 +171,23 @@ trait Vector: Copy {
     }
     /// The words with these indices, which are in range; each read is Acquire.
     fn gather_words(words: &[AtomicWord], indices: Self) -> Self;
+    /// The little-endian words with these indices, which are in range; nobody changes them.
+    fn gather_frozen(words: &[[u8; 8]], indices: Self) -> Self;
     /// The counters with these indices, which are in range; each read is Acquire.
     fn gather_counters(counters: &[AtomicU64], indices: Self) -> Self;
 }
 
 /// Answers for each hash. What the backends wrap.
 #[inline(always)]
-fn look_up<V: Vector, G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
+fn look_up<V: Vector, G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     if cached { in_cache::<V, G>(cells, hashes, found) } else { in_memory::look_up::<V, G>(cells, hashes, found) }
 }
 
 /// What every vector of keys needs, taken out of the loops here: the compiler may not do it, since each read of a word is Acquire.
 struct Constants<'a, V> {
-    words: &'a [AtomicWord],
-    counters: &'a [AtomicU64],
-    stripes: V,
+    words: Stored<'a>,
+    /// The counters, and what turns home buckets into their indices; `None` where nothing ever changes.
+    counters: Option<(&'a [AtomicU64], V)>,
     key: V,
     remix: V,
     buckets: V,
@@ -203,13 +206,11 @@ struct Constants<'a, V> {
 
 impl<'a, V: Vector> Constants<'a, V> {
     #[inline(always)]
-    fn new<G: Generation>(cells: &Cells<'a, G>) -> Self {
-        let (counters, stripes) = cells.sequences.parts();
+    fn new<G: Readable>(cells: &Cells<'a, G>) -> Self {
         let (ones, highs) = cells.layout.masks();
         Self {
-            words: cells.buckets(),
-            counters,
-            stripes: V::splat(stripes as u64),
+            words: cells.words.stored(),
+            counters: cells.words.counters().map(|(counters, mask)| (counters, V::splat(mask as u64))),
             key: V::splat(cells.geometry.key()),
             remix: V::splat(REMIX),
             buckets: V::splat(cells.geometry.buckets() as u64),
@@ -268,22 +269,37 @@ impl<'a, V: Vector> Constants<'a, V> {
         word.not_and(word.sub(self.ones)).and(self.highs)
     }
 
+    /// The words of these buckets.
+    #[inline(always)]
+    fn gather(&self, buckets: V) -> V {
+        match self.words {
+            Stored::Shared(words) => V::gather_words(words, buckets),
+            Stored::Frozen(words) => V::gather_frozen(words, buckets),
+        }
+    }
+
+    /// The counters of these homes.
+    #[inline(always)]
+    fn look(&self, homes: V) -> V {
+        self.counters.map_or(V::splat(0), |(counters, mask)| V::gather_counters(counters, homes.and(mask)))
+    }
+
     /// One bit for each of these hashes, as many as there are lanes, whose class is in: by both words, or, if neither has it and their stripe has
     /// changed meanwhile, by looking again.
     ///
     /// The order of the reads is that of `Cells::contains_both`, each after those before it: Acquire.
     #[inline(always)]
-    fn contains_both<G: Generation>(&self, cells: &Cells<G>, hashes: &[u64]) -> u32 {
+    fn contains_both<G: Readable>(&self, cells: &Cells<G>, hashes: &[u64]) -> u32 {
         let (home, fingerprint) = self.classes(V::load(hashes));
         let away = self.bucket(self.other(home, fingerprint), fingerprint);
         let at_home = self.pattern(fingerprint.add(fingerprint));
         let displaced = at_home.add(self.ones);
-        let stripes = home.and(self.stripes);
+        let base = home;
         let home = self.bucket(home, fingerprint);
-        let before = V::gather_counters(self.counters, stripes);
-        let away = V::gather_words(self.words, away);
-        let home = V::gather_words(self.words, home);
-        let after = V::gather_counters(self.counters, stripes);
+        let before = self.look(base);
+        let away = self.gather(away);
+        let home = self.gather(home);
+        let after = self.look(base);
         let hits = self.zeros(home.xor(at_home)).or(self.zeros(away.xor(displaced))).nonzero();
         let moved = before.xor(after).nonzero() & !hits;
         if moved != 0 && !cfg!(koel_mutation = "batch_without_validation") {
@@ -296,7 +312,7 @@ impl<'a, V: Vector> Constants<'a, V> {
 /// One bit for each of these lanes whose class is in, looked up one by one.
 #[cold]
 #[inline(never)]
-fn again<G: Generation>(cells: &Cells<G>, lanes: u32, hashes: &[u64]) -> u32 {
+fn again<G: Readable>(cells: &Cells<G>, lanes: u32, hashes: &[u64]) -> u32 {
     let contains = |hash: u64| u32::from(cells.contains_both(cells.geometry.class(hash)));
     let lanes = hashes.iter().enumerate().filter(|(lane, _)| lanes >> lane & 1 != 0);
     lanes.fold(0, |hits, (lane, hash)| hits | contains(*hash) << lane)
@@ -304,7 +320,7 @@ fn again<G: Generation>(cells: &Cells<G>, lanes: u32, hashes: &[u64]) -> u32 {
 
 /// The way through a table in cache: both words of every key, no branch that depends on a key.
 #[inline(always)]
-fn in_cache<V: Vector, G: Generation>(cells: &Cells<G>, hashes: &[u64], found: &mut [bool]) {
+fn in_cache<V: Vector, G: Readable>(cells: &Cells<G>, hashes: &[u64], found: &mut [bool]) {
     let constants = Constants::<V>::new(cells);
     let mut groups = hashes.chunks_exact(V::LANES);
     let mut answers = found.chunks_exact_mut(V::LANES);
@@ -327,7 +343,7 @@ fn spread(bits: u32, found: &mut [bool]) {
 /// Does `work` for each hash, in order, with the words that it needs asked for beforehand: its home word; the away word, if the home word
 /// `needs_away`; and for those, when both words are there, what `further` asks for. Stops at the first error, and says at which hash.
 #[inline(always)]
-pub(crate) fn staged<E, G: Generation>(
+pub(crate) fn staged<E, G: Readable>(
     cells: &Cells<G>,
     hashes: &[u64],
     needs_away: impl Fn(u64) -> bool,
@@ -344,7 +360,7 @@ pub(crate) fn staged<E, G: Generation>(
         let mut pending_len = 0;
         for (key, class) in classes[..hashes.len()].iter().enumerate() {
             pending[pending_len] = key as u8;
-            pending_len += usize::from(needs_away(cells.word(cells.home(*class)).load()));
+            pending_len += usize::from(needs_away(cells.load(cells.home(*class))));
         }
         for key in &pending[..pending_len] {
             let class = classes[usize::from(*key)];

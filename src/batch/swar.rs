@@ -3,11 +3,11 @@
 use super::Vector;
 use crate::{
     cells::Cells,
-    hash::Generation,
     sync::{AtomicU64, AtomicWord, Ordering},
+    words::Readable,
 };
 
-pub(super) fn look_up<G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
+pub(super) fn look_up<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     super::look_up::<u64, G>(cells, cached, hashes, found);
 }
 
@@ -87,6 +87,11 @@ impl Vector for u64 {
     #[inline(always)]
     fn gather_words(words: &[AtomicWord], indices: Self) -> Self {
         words[indices as usize].load()
+    }
+
+    #[inline(always)]
+    fn gather_frozen(words: &[[u8; 8]], indices: Self) -> Self {
+        u64::from_le_bytes(words[indices as usize])
     }
 
     #[inline(always)]

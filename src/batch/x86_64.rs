@@ -17,17 +17,17 @@ use core::arch::{asm, x86_64::*};
 use super::Vector;
 use crate::{
     cells::Cells,
-    hash::Generation,
     sync::{AtomicU64, AtomicWord},
+    words::Readable,
 };
 
 #[target_feature(enable = "avx2")]
-pub(super) fn look_up_avx2<G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
+pub(super) fn look_up_avx2<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     super::look_up::<Four, G>(cells, cached, hashes, found);
 }
 
 #[target_feature(enable = "avx512f,avx512dq")]
-pub(super) fn look_up_avx512<G: Generation>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
+pub(super) fn look_up_avx512<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     super::look_up::<Eight, G>(cells, cached, hashes, found);
 }
 
@@ -60,7 +60,7 @@ impl Four {
     #[target_feature(enable = "avx2")]
     unsafe fn gather(base: *const u8, indices: Self) -> Self {
         let gathered: __m256i;
-        // SAFETY: reads 8 aligned bytes within the caller's slice for each lane; the mask is all ones and is consumed.
+        // SAFETY: reads 8 bytes within the caller's slice for each lane; the mask is all ones and is consumed.
         unsafe {
             asm!(
                 "vpcmpeqd {mask:y}, {mask:y}, {mask:y}",
@@ -162,6 +162,12 @@ impl Vector for Four {
     }
 
     #[inline(always)]
+    fn gather_frozen(words: &[[u8; 8]], indices: Self) -> Self {
+        // SAFETY: the trait's contract, indices are in range; an element may lie at any address.
+        unsafe { Self::gather(words.as_ptr().cast(), indices) }
+    }
+
+    #[inline(always)]
     fn gather_counters(counters: &[AtomicU64], indices: Self) -> Self {
         // SAFETY: the trait's contract, indices are in range.
         unsafe { Self::gather(counters.as_ptr().cast(), indices) }
@@ -178,7 +184,7 @@ impl Eight {
     #[target_feature(enable = "avx512f")]
     unsafe fn gather(base: *const u8, indices: Self) -> Self {
         let gathered: __m512i;
-        // SAFETY: reads 8 aligned bytes within the caller's slice for each lane; the mask is all ones and is consumed.
+        // SAFETY: reads 8 bytes within the caller's slice for each lane; the mask is all ones and is consumed.
         unsafe {
             asm!(
                 "kxnorw {mask}, {mask}, {mask}",
@@ -256,6 +262,12 @@ impl Vector for Eight {
     #[inline(always)]
     fn gather_words(words: &[AtomicWord], indices: Self) -> Self {
         // SAFETY: the trait's contract, indices are in range.
+        unsafe { Self::gather(words.as_ptr().cast(), indices) }
+    }
+
+    #[inline(always)]
+    fn gather_frozen(words: &[[u8; 8]], indices: Self) -> Self {
+        // SAFETY: the trait's contract, indices are in range; an element may lie at any address.
         unsafe { Self::gather(words.as_ptr().cast(), indices) }
     }
 

@@ -53,17 +53,27 @@ impl Growing {
     pub(crate) fn drain(&self, max_buckets: usize, guard: &Guard) -> usize {
         let mut drained = 0;
         while drained < max_buckets {
-            let view = self.view_to_change(guard);
-            let Some(old) = &view.old else { break };
-            let Some(chunk) = old.generation.next_chunk() else { break };
-            let buckets = self.drain_chunk(&view, old, chunk, guard);
+            // Anew for each chunk: a snapshot need not wait for all.
+            let _inside = self.gate.enter();
+            let buckets = self.drain_next(guard);
             if buckets == 0 {
                 break;
             }
             drained += buckets;
-            self.retire(&view, guard);
         }
         drained
+    }
+
+    /// Drains a chunk; how many buckets, 0 if there is nothing to drain now. Inside the gate, or behind it.
+    pub(super) fn drain_next(&self, guard: &Guard) -> usize {
+        let view = self.view_to_change(guard);
+        let Some(old) = &view.old else { return 0 };
+        let Some(chunk) = old.generation.next_chunk() else { return 0 };
+        let buckets = self.drain_chunk(&view, old, chunk, guard);
+        if buckets != 0 {
+            self.retire(&view, guard);
+        }
+        buckets
     }
 
     /// Drains until there is but one table.
@@ -72,14 +82,17 @@ impl Growing {
         while self.is_draining(guard) {
             if self.drain(usize::MAX, guard) == 0 {
                 // What is left is being drained by other threads.
-                self.retire(&self.view_to_change(guard), guard);
+                {
+                    let _inside = self.gate.enter();
+                    self.retire(&self.view_to_change(guard), guard);
+                }
                 sync::snooze(&backoff);
             }
         }
     }
 
     /// Drops the older table if it is drained.
-    fn retire(&self, view: &View<'_>, guard: &Guard) {
+    pub(super) fn retire(&self, view: &View<'_>, guard: &Guard) {
         if view.old.is_some_and(|old| old.generation.is_drained()) {
             let current = view.state.get().current.clone();
             // `false`: another thread was faster.

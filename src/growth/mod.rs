@@ -12,6 +12,7 @@
 //! - While draining, an insert first drains its own two old buckets, and a kick the old bucket behind each bucket that it uses: so the fingerprints
 //!   of an old bucket find room in the two new ones.
 //! - A thread that finds a copy gone which it wanted to seal or clear takes any other of that class, loading the state again in every round.
+//! - Whatever changes more than one word, or the state, does so inside the [`Gate`], which it enters once.
 
 mod drain;
 #[cfg(loom)]
@@ -23,6 +24,7 @@ mod drain;
 )]
 pub(crate) mod model;
 mod shrink;
+mod snapshot;
 #[allow(unsafe_code, reason = "the pointer to the tables")]
 mod state;
 
@@ -37,6 +39,7 @@ use crate::{
     cells::Cells,
     claim::Claims,
     error::{BuildError, InsertError, InsertHashesError},
+    gate::Gate,
     hash::{Class, Doubled, Geometry},
     kick::{self, Surroundings},
     memory::AllocError,
@@ -45,6 +48,7 @@ use crate::{
     stats::{Counters, Event},
     sync::{self, AtomicBool, Ordering},
     word::{self, Slot},
+    words::Shared,
 };
 use state::{Generation, State, StateCell, StateRef};
 
@@ -58,6 +62,7 @@ pub(crate) struct Growing {
     sequences: Sequences,
     claims: Claims,
     pub(crate) counters: Counters,
+    gate: Gate,
     state: StateCell,
     /// Set while one thread allocates the next table: so that there are never more than two.
     growing: AtomicBool,
@@ -90,14 +95,19 @@ impl Old<'_> {
 
 impl Growing {
     pub(crate) fn new(plan: GrowthPlan, seed: u64, huge_pages: bool) -> Result<Self, BuildError> {
+        Self::beginning_with(plan, seed, Generation::new(plan.base, plan.layout, 0, huge_pages)?, huge_pages)
+    }
+
+    fn beginning_with(plan: GrowthPlan, seed: u64, current: Generation, huge_pages: bool) -> Result<Self, BuildError> {
         let stripes = Stripes::for_growth(plan.base);
-        let current = Arc::new(Generation::new(plan.base, plan.layout, 0, huge_pages)?);
+        let current = Arc::new(current);
         Ok(Self {
             plan,
             geometry: Geometry::new(plan.base, plan.layout, seed),
             sequences: Sequences::new(stripes)?,
             claims: Claims::new(stripes)?,
             counters: Counters::for_buckets(plan.base << plan.doublings)?,
+            gate: Gate::for_buckets(plan.base << plan.doublings)?,
             state: StateCell::new(State { current, draining: None }),
             growing: AtomicBool::new(false),
             huge_pages,
@@ -117,10 +127,9 @@ impl Growing {
     #[inline(always)]
     fn cells<'g>(&'g self, generation: &'g Generation) -> Cells<'g, Doubled> {
         Cells {
-            table: &generation.table,
+            words: Shared { table: &generation.table, sequences: &self.sequences },
             layout: &self.plan.layout,
             geometry: &self.geometry,
-            sequences: &self.sequences,
             generation: generation.place,
         }
     }
@@ -249,6 +258,8 @@ impl Growing {
 
     #[inline(never)]
     fn insert_or_grow(&self, class: Class, guard: &Guard) -> Result<(), InsertError> {
+        // Whoever waits below waits for threads that are inside too.
+        let _inside = self.gate.enter();
         let backoff = Backoff::new();
         loop {
             let view = self.view_to_change(guard);
@@ -295,6 +306,7 @@ impl Growing {
     #[inline]
     pub(crate) fn remove(&self, class: Class, guard: &Guard) -> bool {
         let taken = self.take_from_new_home(class, guard).unwrap_or_else(|| {
+            let _inside = self.gate.enter();
             self.sequences.advance(class.home);
             self.take(class, guard)
         });
@@ -373,6 +385,7 @@ impl Growing {
         let backoff = Backoff::new();
         let wanted = self.keys(guard).saturating_add(additional);
         loop {
+            let inside = self.gate.enter();
             let view = self.view_to_change(guard);
             let doublings = view.current.place.doublings();
             if self.plan.capacity(doublings) >= wanted {
@@ -382,6 +395,7 @@ impl Growing {
                 return Err(InsertError::Full);
             }
             if view.old.is_some() {
+                drop(inside);
                 self.finish_draining(guard);
             } else {
                 self.double(&view, guard, &backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })?;
@@ -498,7 +512,11 @@ impl Growing {
     pub(crate) fn memory_bytes(&self, guard: &Guard) -> usize {
         let view = self.view(guard);
         let tables = view.current.memory_bytes() + view.old.map_or(0, |old| old.generation.memory_bytes());
-        tables + self.sequences.memory_bytes() + self.claims.memory_bytes() + self.counters.memory_bytes()
+        tables
+            + self.sequences.memory_bytes()
+            + self.claims.memory_bytes()
+            + self.counters.memory_bytes()
+            + self.gate.memory_bytes()
     }
 
     /// Empties the filter, in a table of the size it has.

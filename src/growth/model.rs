@@ -5,14 +5,16 @@ use crossbeam_utils::Backoff;
 
 use super::{Around, Growing, state::unguarded};
 use crate::{
+    cells::Cells,
     error::InsertError,
-    hash::Class,
+    hash::{Class, Doubled},
     kick::{
         Surroundings,
         relocate::{Hop, Relocation, relocate},
     },
     sizing::GrowthPlan,
     word::{self, Layout, Slot},
+    words::{Frozen, Snapshot},
 };
 
 /// A filter that starts with a few buckets.
@@ -32,6 +34,33 @@ impl GrowthModel {
     pub fn new(slots: usize, buckets: usize, doublings: u32) -> Self {
         let plan = GrowthPlan { layout: Layout::new(slots), base: buckets, doublings };
         Self { filter: Growing::new(plan, 0, false).expect("a small table"), collector: None }
+    }
+
+    /// Of which snapshots are taken.
+    pub fn with_snapshots(slots: usize, buckets: usize, doublings: u32) -> Self {
+        let mut model = Self::new(slots, buckets, doublings);
+        model.filter.gate.put_to_use();
+        model
+    }
+
+    /// Copies of the class in a snapshot, which is of a single table; and whether a look-up that reads the home bucket first, and believes its count, finds it there.
+    pub fn in_snapshot(&self, key: GrowthKey) -> (usize, bool) {
+        self.guarded(|guard| {
+            let Growing { plan, geometry, .. } = &self.filter;
+            let mut words = self.filter.buckets(guard);
+            loop {
+                let mut bytes = alloc::vec![[0; 8]; words];
+                match self.filter.copy_words(&mut bytes, guard) {
+                    Ok(doublings) => {
+                        let generation = Snapshot(Doubled::new(plan.layout, doublings));
+                        let cells = Cells { words: Frozen(&bytes), layout: &plan.layout, geometry, generation };
+                        let candidates = cells.candidates(key.0);
+                        return (cells.copies(&candidates, cells.seen(&candidates)), cells.contains_home_first(key.0));
+                    }
+                    Err(now) => words = now.words,
+                }
+            }
+        })
     }
 
     /// Replaced states go through the epochs of a collector, as they do in real filters.
@@ -86,6 +115,7 @@ impl GrowthModel {
     /// Doubles a filter that is not draining; otherwise does nothing.
     pub fn grow(&self) {
         self.guarded(|guard| {
+            let _inside = self.filter.gate.enter();
             let view = self.filter.view_to_change(guard);
             if view.old.is_none() {
                 self.filter.double(&view, guard, &Backoff::new()).expect("memory");
@@ -104,6 +134,7 @@ impl GrowthModel {
     /// One hop of a kick in the newer table: moves a copy of the class out of its home bucket, or back into it. Whether it did.
     pub fn relocate(&self, key: GrowthKey, outward: bool) -> bool {
         self.guarded(|guard| {
+            let _inside = self.filter.gate.enter();
             let view = self.filter.view(guard);
             let around = Around { filter: &self.filter, view: &view, guard };
             let (home, away) = (view.new.home(key.0), view.new.away(key.0));

@@ -44,10 +44,15 @@ pub(super) struct Generation {
 
 impl Generation {
     pub(super) fn new(base: usize, layout: Layout, doublings: u32, huge_pages: bool) -> Result<Self, AllocError> {
-        let buckets = base << doublings;
+        Self::of(Table::new(base << doublings, huge_pages)?, layout, doublings, huge_pages)
+    }
+
+    /// With a table that there is already.
+    pub(super) fn of(table: Table, layout: Layout, doublings: u32, huge_pages: bool) -> Result<Self, AllocError> {
+        let buckets = table.words().len();
         let chunks = buckets.div_ceil(CHUNK);
         Ok(Self {
-            table: Table::new(buckets, huge_pages)?,
+            table,
             place: Doubled::new(layout, doublings),
             cached: is_cached(buckets),
             next: AtomicUsize::new(0),

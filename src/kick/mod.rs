@@ -16,9 +16,10 @@ use search::Search;
 
 use crate::{
     cells::{Candidates, Cells},
-    hash::{Class, Generation},
+    hash::Class,
     stats::{Counters, Event},
     word::Slot,
+    words::Live,
 };
 
 /// What the filter has to say about one of its tables.
@@ -57,7 +58,7 @@ pub(crate) struct NoPath;
 ///
 /// `NoPath` also if this table is being left for a larger one: nothing displaced is put into it any more whose home is sealed.
 #[inline(never)]
-pub(crate) fn place_or_kick<G: Generation>(
+pub(crate) fn place_or_kick<G: Live>(
     cells: &Cells<G>,
     class: &Candidates,
     around: &impl Surroundings,
@@ -101,7 +102,7 @@ const MANY: usize = 512;
 
 /// Tries to free a slot in one of the candidate buckets. If there is a path there is, or just was, a free slot: try again.
 #[inline(never)]
-fn kick<G: Generation>(
+fn kick<G: Live>(
     cells: &Cells<G>,
     class: &Candidates,
     around: &impl Surroundings,
@@ -115,7 +116,7 @@ fn kick<G: Generation>(
 /// Asks for the words that a search for this class would look at after the two full ones, long before it does: nearly all paths end there.
 /// A hint, nothing depends on it.
 #[inline]
-pub(crate) fn look_ahead<G: Generation>(cells: &Cells<G>, class: Class) {
+pub(crate) fn look_ahead<G: Live>(cells: &Cells<G>, class: Class) {
     let words = [cells.home(class), cells.away(class)].map(|bucket| (bucket, cells.word(bucket).load()));
     if words.iter().all(|(_, word)| cells.layout.is_full(*word)) {
         for (bucket, word) in words {
@@ -127,7 +128,7 @@ pub(crate) fn look_ahead<G: Generation>(cells: &Cells<G>, class: Class) {
 }
 
 #[inline(never)]
-fn kick_within<const NODES: usize, G: Generation>(
+fn kick_within<const NODES: usize, G: Live>(
     cells: &Cells<G>,
     class: &Candidates,
     around: &impl Surroundings,

@@ -21,11 +21,7 @@
 //! From before the first step until after the last, the relocation is announced in the counter of the stripe ([`crate::seq`]).
 
 use super::Surroundings;
-use crate::{
-    cells::Cells,
-    hash::{Class, Generation},
-    word::Slot,
-};
+use crate::{cells::Cells, hash::Class, word::Slot, words::Live};
 
 /// A move of `slot` between its two buckets.
 #[derive(Clone, Copy, Debug)]
@@ -43,16 +39,16 @@ pub(crate) enum Relocation {
     Stale,
 }
 
-pub(crate) fn relocate<G: Generation>(cells: &Cells<G>, around: &impl Surroundings, hop: Hop) -> Relocation {
+pub(crate) fn relocate<G: Live>(cells: &Cells<G>, around: &impl Surroundings, hop: Hop) -> Relocation {
     let fingerprint = hop.slot.fingerprint();
     let outward = !hop.slot.is_displaced();
     let home = cells.generation.base(if outward { hop.from } else { hop.to });
     let class = cells.candidates(Class { home, fingerprint });
     debug_assert_eq!(class.away, if outward { hop.to } else { hop.from });
-    let _under_way = cells.sequences.relocation(home);
+    let _under_way = cells.sequences().relocation(home);
     // `koel_mutation` breaks a rule of the protocol on purpose, for the tests that must notice (`ci/loom.sh`).
     if cfg!(koel_mutation = "sequence_before_copy") {
-        cells.sequences.advance(home);
+        cells.sequences().advance(home);
     }
 
     if outward {
@@ -79,7 +75,7 @@ pub(crate) fn relocate<G: Generation>(cells: &Cells<G>, around: &impl Surroundin
     }
 
     if cfg!(not(any(koel_mutation = "relocate_without_sequence", koel_mutation = "sequence_before_copy"))) {
-        cells.sequences.advance(home);
+        cells.sequences().advance(home);
     }
 
     if outward {

@@ -8,7 +8,7 @@
 use core::ops::Range;
 
 use super::{Surroundings, relocate::Hop};
-use crate::{cells::Cells, hash::Generation, word::Slot};
+use crate::{cells::Cells, word::Slot, words::Live};
 
 /// The parent of a root.
 const NONE: u16 = u16::MAX;
@@ -31,7 +31,7 @@ pub(super) struct Search<const NODES: usize> {
 
 impl<const NODES: usize> Search<NODES> {
     /// Searches from the candidate buckets of a class, which may be one and the same.
-    pub(super) fn run<G: Generation>(cells: &Cells<G>, around: &impl Surroundings, home: usize, away: usize) -> Self {
+    pub(super) fn run<G: Live>(cells: &Cells<G>, around: &impl Surroundings, home: usize, away: usize) -> Self {
         let root = |bucket: usize| Node { bucket: bucket as u32, slot: Slot::at_home(0), parent: NONE };
         let mut search = Self { nodes: [root(home); NODES], end: None };
         search.nodes[1] = root(away);
@@ -52,7 +52,7 @@ impl<const NODES: usize> Search<NODES> {
     }
 
     /// Adds the buckets that the fingerprints of this level could move to; how many nodes there are then.
-    fn expand<G: Generation>(&mut self, cells: &Cells<G>, around: &impl Surroundings, level: Range<usize>) -> usize {
+    fn expand<G: Live>(&mut self, cells: &Cells<G>, around: &impl Surroundings, level: Range<usize>) -> usize {
         let mut len = level.end;
         for parent in level {
             let node = self.nodes[parent];

@@ -27,6 +27,9 @@ pub enum Unit {
     /// Bits for each key.
     #[serde(rename = "bits per key")]
     BitsPerKey,
+    /// 10^9 bytes per second.
+    #[serde(rename = "GB/s")]
+    Gigabytes,
     /// Bytes.
     #[serde(rename = "bytes")]
     Bytes,

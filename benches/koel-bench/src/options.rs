@@ -77,6 +77,7 @@ Experiments:
   relocations      what inserts cost inside koel: relocations, searches, retries, failures
   false-positives  measured against stated rates, and bits per key
   growth           inserts, look-ups, latency and memory of a filter that doubles, against one of its last size
+  snapshots        a filter as bytes and back, look-ups in the bytes and beside snapshots, the gate, and sets that are known
 
 Peers:
   koel, koel batch, atomic-cuckoo-filter, bloom-lib, cuckoofilter, scalable_cuckoo_filter, RwLock<bloom-lib>, qfilter, fastbloom,

@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use crate::{
+    experiments::snapshots,
     measurement::{LIMIT_ONE, LIMIT_TWO, Measurement},
     options::{Bytes, Settings},
     peers::{
@@ -88,6 +89,7 @@ pub fn evaluate(measurements: &[Measurement], settings: &Settings) -> Vec<Outcom
     atomic_peers(&records, &mut all);
     threads(&records, &mut all);
     growth(&records, &mut all);
+    snapshots(&records, &mut all);
     all
 }
 
@@ -126,6 +128,37 @@ fn growth(records: &Records<'_>, all: &mut Vec<Outcome>) {
     add("20 us to the latency of an insert, p99.9", 1.0, per("latency, p99.9", 20e3), ours);
     let longest = find("koel growing, small pages", "latency, max").map(|one| 2e6 / one.median);
     add("2 ms to the latency of an insert, longest, on small pages", 1.0, longest, ours);
+}
+
+fn snapshots(records: &Records<'_>, all: &mut Vec<Outcome>) {
+    let of = |operation: &'static str| {
+        let ours = [SINGLE, BATCH].into_iter().flat_map(|peer| records.of("snapshots", peer));
+        ours.filter(move |one| one.operation == operation)
+    };
+    let other = |one: &Measurement, operation: &'static str| {
+        of(operation).find(|other| (other.bytes, &other.peer) == (one.bytes, &one.peer)).map(|other| other.median)
+    };
+    let mut add = |target: &str, wanted, ratios: Vec<(f64, String)>| {
+        all.extend(worst(format!("snapshots: {target}"), wanted, ratios.into_iter()));
+    };
+    for operation in [snapshots::TO_BYTES, snapshots::FROM_BYTES] {
+        add(&format!("{operation}, to 1 GB/s"), 1.0, of(operation).map(|one| (one.median, case(one))).collect());
+        let to_copy = of(operation).filter_map(|one| Some((one.median / other(one, snapshots::MEMCPY)?, case(one))));
+        add(&format!("{operation}, to memcpy (no figure to reach)"), 0.0, to_copy.collect());
+    }
+    for (view, owned) in [(snapshots::VIEW, SINGLE), (snapshots::VIEW_BATCH, BATCH)] {
+        let ratios = to_peer(records, "snapshots", view, owned, |one| one.operation == snapshots::LOOK_UP);
+        add(&format!("look-ups of {view}, to {owned}"), 0.9, ratios.collect());
+    }
+    let beside = of(snapshots::BESIDE).filter_map(|one| Some((one.median / other(one, snapshots::IDLE)?, case(one))));
+    add("look-ups beside snapshots, to idle", 0.8, beside.collect());
+    let gate =
+        of(snapshots::GATE).filter_map(|one| Some((0.1 * other(one, snapshots::DISPLACED)? / one.median, case(one))));
+    add("a tenth of a displaced insert, to the gate", 1.0, gate.collect());
+    add("1 ms, to opening a map", 1.0, of(snapshots::OPEN).map(|one| (1e6 / one.median, case(one))).collect());
+    let known = of(snapshots::FROM_HASHES)
+        .filter_map(|one| Some((one.median / other(one, snapshots::INSERT_HASHES)?, case(one))));
+    add("from_hashes, to insert_hashes", 1.0, known.collect());
 }
 
 /// Ratios to another filter in all cases that the filter accepts.

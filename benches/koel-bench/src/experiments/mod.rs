@@ -10,6 +10,7 @@ mod latency;
 mod lookups;
 mod relocations;
 mod removes;
+pub(crate) mod snapshots;
 mod threads;
 
 use crate::{lab::Lab, measurement::Measurement, options::Settings};
@@ -44,11 +45,12 @@ pub const ALL: &[Experiment] = &[
     relocations::EXPERIMENT,
     false_positives::EXPERIMENT,
     growth::EXPERIMENT,
+    snapshots::EXPERIMENT,
 ];
 
 /// The names of what is ours, too, though not in the registry of filters.
 pub fn own_names() -> Vec<&'static str> {
-    koel::Backend::ALL.into_iter().map(backends::name).chain(growth::NAMES).collect()
+    koel::Backend::ALL.into_iter().map(backends::name).chain(growth::NAMES).chain(snapshots::NAMES).collect()
 }
 
 /// Those that the settings name.

@@ -148,6 +148,7 @@ pub fn figure(value: f64, unit: Unit) -> String {
         Unit::PerKey if value < 0.001 => format!("{value:.1e}"),
         Unit::PerKey => format!("{value:.4}"),
         Unit::BitsPerKey => format!("{value:.2}"),
+        Unit::Gigabytes => format!("{value:.2} GB/s"),
         Unit::Bytes => format!("{:.1} MiB", value / f64::from(1 << 20)),
     }
 }

@@ -1,0 +1,305 @@
+//! Filters of a set of hashes that is known beforehand, packed more tightly than one that is filled step by step.
+//!
+//! 1. The hashes are remixed and sorted, repeats dropped. The remixed hash decides everything, and a larger one has no smaller home: so the table does not depend on the
+//!    order in which the hashes come, and its homes are filled from the first to the last.
+//! 2. The table is as large as README's table of sizes says for a full one.
+//! 3. As many as fit go home. The rest walk: away, or they take the place of another that walks on, until one comes to an empty slot. Nobody else is there, so a
+//!    fingerprint may be in hand; that is why it can be packed more tightly than step by step.
+//! 4. If one finds no place all begins again with a table a little larger, up to the size that a filter of that capacity has.
+
+use alloc::{boxed::Box, vec::Vec};
+
+use crate::{
+    error::BuildError,
+    hash::{Class, Geometry},
+    memory::{AllocError, try_boxed},
+    raw::RawFilter,
+    sizing::{self, Plan},
+    sync::AtomicWord,
+    table,
+    word::{self, Layout, Slot},
+};
+
+/// Walks that are under way at a time.
+const WALKS: usize = 16;
+/// Steps after which a walk has found no place.
+const LONGEST_WALK: u32 = 2_000;
+
+/// A fingerprint on its way to a bucket, which is full.
+#[derive(Clone, Copy)]
+struct Walk {
+    bucket: usize,
+    carried: Slot,
+    steps: u32,
+}
+
+/// A filter of a set of hashes, for as many keys, and how many these are. Hashes that repeat are one key.
+pub(crate) fn build(
+    hashes: &[u64],
+    capacity: usize,
+    rate: Option<f64>,
+    slots: Option<usize>,
+    seed: u64,
+    huge_pages: bool,
+) -> Result<(RawFilter, usize), BuildError> {
+    let mixed = sorted_set(hashes, &Geometry::mixer(seed))?;
+    let capacity = capacity.max(mixed.len());
+    let largest = sizing::plan(capacity, rate, slots)?;
+    let mut plan = sizing::packed(capacity, rate, largest);
+    loop {
+        let geometry = Geometry::new(plan.buckets, plan.layout, seed);
+        let mut raw = RawFilter::new(plan.layout, geometry, huge_pages)?;
+        if fill(&mut raw, &geometry, &mixed)? {
+            raw.counters.set_keys(mixed.len());
+            return Ok((raw, capacity));
+        }
+        if plan == largest {
+            return Err(BuildError::HashesTooAlike { hashes: mixed.len(), buckets: plan.buckets });
+        }
+        plan = Plan { buckets: largest.buckets.min(plan.buckets + plan.buckets / 256 + 1), ..plan };
+    }
+}
+
+/// Fills an empty table with keys, remixed and sorted; `false` if one finds no place.
+fn fill(raw: &mut RawFilter, geometry: &Geometry, mixed: &[u64]) -> Result<bool, AllocError> {
+    let layout = *raw.cells().layout;
+    let slots = layout.slots();
+    let mut packing = Packing {
+        words: raw.words_mut(),
+        free: try_boxed(geometry.buckets(), || slots as u8)?,
+        layout,
+        geometry,
+        random: 1,
+    };
+    let mut rest: Vec<Class> = Vec::new();
+    // The home that is being filled, its word and how many are in it.
+    let (mut bucket, mut word, mut len) = (0, 0, 0);
+    for class in mixed.iter().map(|mixed| geometry.class_of_mixed(*mixed)) {
+        if class.home != bucket {
+            packing.begin(bucket, word, len);
+            (bucket, word, len) = (class.home, 0, 0);
+        }
+        if len < slots as u32 {
+            word = layout.pushed(word, len, Slot::at_home(class.fingerprint));
+            len += 1;
+        } else {
+            rest.try_reserve(1).map_err(|_| AllocError { bytes: 2 * size_of_val(&*rest) })?;
+            rest.push(class);
+        }
+    }
+    packing.begin(bucket, word, len);
+    if !packing.place_all(&rest) {
+        return Ok(false);
+    }
+    packing.count_displaced();
+    Ok(true)
+}
+
+/// A table that is being filled, by nobody else. Its displaced counts come last.
+struct Packing<'a> {
+    words: &'a mut [AtomicWord],
+    /// Empty slots of each bucket.
+    free: Box<[u8]>,
+    layout: Layout,
+    geometry: &'a Geometry,
+    random: u64,
+}
+
+impl Packing<'_> {
+    /// The first word of a bucket, and how many slots of it are taken.
+    #[inline]
+    fn begin(&mut self, bucket: usize, word: u64, taken: u32) {
+        self.words[bucket].set(word);
+        self.free[bucket] = (self.layout.slots() as u32 - taken) as u8;
+    }
+
+    /// Into a bucket that has an empty slot.
+    #[inline]
+    fn put(&mut self, bucket: usize, slot: Slot) {
+        let taken = self.layout.slots() as u32 - u32::from(self.free[bucket]);
+        let word = &mut self.words[bucket];
+        word.set(self.layout.pushed(word.load(), taken, slot));
+        self.free[bucket] -= 1;
+    }
+
+    /// Places classes whose homes are full; `false` if one finds no place. Several walk at a time, a step each in turn, so that the words for the next step of all of them are
+    /// on their way while one takes its own.
+    fn place_all(&mut self, classes: &[Class]) -> bool {
+        let mut classes = classes.iter();
+        let mut walks = [const { None }; WALKS];
+        let mut under_way = true;
+        while under_way || classes.len() > 0 {
+            under_way = false;
+            for walk in &mut walks {
+                *walk = match walk.take() {
+                    None => classes.next().map(|class| self.set_out(*class)),
+                    Some(Walk { steps: LONGEST_WALK, .. }) => return false,
+                    Some(walk) => self.step(walk),
+                };
+                under_way |= walk.is_some();
+            }
+        }
+        true
+    }
+
+    fn set_out(&self, class: Class) -> Walk {
+        self.prefetch(class.home);
+        table::prefetch(&raw const self.free[self.geometry.other(class.home, class.fingerprint)]);
+        Walk { bucket: class.home, carried: Slot::at_home(class.fingerprint), steps: 0 }
+    }
+
+    #[inline]
+    fn prefetch(&self, bucket: usize) {
+        table::prefetch(&raw const self.words[bucket]);
+    }
+
+    /// One step, to a full bucket: whichever fingerprint could move from there to a bucket with an empty slot does; if there is none, one that is drawn at random moves all
+    /// the same, and takes the place of another in turn. `None` if that was the last step.
+    #[inline]
+    fn step(&mut self, walk: Walk) -> Option<Walk> {
+        let Walk { bucket, carried, steps } = walk;
+        if steps == 0 {
+            let away = self.geometry.other(bucket, carried.fingerprint());
+            if self.free[away] > 0 && away != bucket {
+                self.put(away, carried.elsewhere());
+                return None;
+            }
+        }
+        let word = self.words[bucket].load();
+        let geometry = self.geometry;
+        let slots = || self.layout.taken(word).map(|slot| (slot, geometry.other(bucket, slot.fingerprint())));
+        let lane = slots().position(|(_, other)| self.free[other] > 0 && other != bucket).unwrap_or_else(|| {
+            // A linear congruential generator (Knuth's constants): its high bits are the random ones.
+            self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (((self.random >> 32) * self.layout.slots() as u64) >> 32) as usize
+        });
+        let Some((slot, other)) = slots().nth(lane) else { unreachable!("the bucket is full") };
+        if other == bucket {
+            // It has but one bucket: stays, and another is drawn in the next step.
+            return Some(Walk { steps: steps + 1, ..walk });
+        }
+        self.words[bucket].set(self.layout.replaced(word, lane as u32, carried));
+        if self.free[other] > 0 {
+            self.put(other, slot.elsewhere());
+            return None;
+        }
+        self.prefetch(other);
+        Some(Walk { bucket: other, carried: slot.elsewhere(), steps: steps + 1 })
+    }
+
+    /// Gives each bucket the number of its fingerprints that are displaced.
+    fn count_displaced(self) {
+        let Self { words, free: mut displaced, layout, geometry, .. } = self;
+        displaced.fill(0);
+        for (bucket, word) in words.iter().enumerate() {
+            for slot in layout.displaced(word.load()) {
+                let count = &mut displaced[geometry.other(bucket, slot.fingerprint())];
+                *count = (*count + 1).min(word::SATURATED as u8);
+            }
+        }
+        for (word, displaced) in words.iter_mut().zip(displaced) {
+            word.set(word::with_displaced_count(word.load(), displaced.into()));
+        }
+    }
+}
+
+/// Keys of a part that is sorted at once: they and their counts stay in the second-level cache.
+const PART: usize = 1 << 12;
+/// The most parts: more, and their ends would not stay in the first-level cache.
+const MOST_PARTS: u32 = 11;
+/// Keys that are compared with each other.
+const FEW: u32 = 2;
+
+/// More that fall together were not spread evenly.
+const MANY: usize = 64;
+
+/// Sorts numbers that are at most [`MANY`] places from where they belong.
+fn sort_nearly_sorted(numbers: &mut [u64]) {
+    for end in 1..numbers.len() {
+        let number = numbers[end];
+        let mut at = end;
+        while at > 0 && numbers[at - 1] > number {
+            numbers[at] = numbers[at - 1];
+            at -= 1;
+        }
+        numbers[at] = number;
+    }
+}
+
+/// All remixed hashes, sorted, each once. Two rounds of distributing by the highest bits, which are evenly spread (unless somebody chose the hashes, then it is
+/// slower, but not by much), and then only a few keys to compare.
+fn sorted_set(hashes: &[u64], mix: &impl Fn(u64) -> u64) -> Result<Vec<u64>, AllocError> {
+    let bytes = size_of_val(hashes);
+    let mut sorted = Vec::new();
+    sorted.try_reserve_exact(hashes.len()).map_err(|_| AllocError { bytes })?;
+    sorted.resize(hashes.len(), 0);
+    let bits = (hashes.len() / PART).checked_ilog2().map_or(0, |bits| (bits + 1).min(MOST_PARTS));
+    let parts = distribute(hashes.iter().map(|hash| mix(*hash)), bits, 0, &mut sorted)?;
+    let mut scratch = Vec::new();
+    let mut start = 0;
+    for end in parts {
+        let part = &mut sorted[start..end];
+        let bytes = size_of_val(part);
+        scratch.clear();
+        scratch.try_reserve(part.len()).map_err(|_| AllocError { bytes })?;
+        scratch.extend_from_slice(part);
+        let fine = (part.len() as u32 / FEW).checked_ilog2().unwrap_or(0).min(64 - bits);
+        let ends = distribute(scratch.iter().copied(), fine, bits, part)?;
+        let largest = ends.iter().scan(0, |last, end| Some(end - core::mem::replace(last, *end))).max();
+        if largest <= Some(MANY) {
+            sort_nearly_sorted(part);
+        } else {
+            part.sort_unstable();
+        }
+        start = end;
+    }
+    sorted.dedup();
+    Ok(sorted)
+}
+
+/// Distributes numbers by so many bits below the highest `skipped`, keeping the order within a part; where each part ends.
+fn distribute(
+    numbers: impl Iterator<Item = u64> + Clone,
+    bits: u32,
+    skipped: u32,
+    into: &mut [u64],
+) -> Result<Box<[usize]>, AllocError> {
+    let mut ends = try_boxed(1 << bits, || 0_usize)?;
+    if bits == 0 {
+        into.iter_mut().zip(numbers).for_each(|(place, number)| *place = number);
+        ends[0] = into.len();
+        return Ok(ends);
+    }
+    let part = |number: u64| (number << skipped >> (64 - bits)) as usize;
+    numbers.clone().for_each(|number| ends[part(number)] += 1);
+    let mut sum = 0;
+    for end in &mut ends {
+        sum += core::mem::replace(end, sum);
+    }
+    for number in numbers {
+        let place = &mut ends[part(number)];
+        into[*place] = number;
+        *place += 1;
+    }
+    Ok(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sorting_is_sorting() {
+        let scramble = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number >> 7;
+        for len in [0, 1, 2, 7, 8, 9, 100, 5_000, 16_383, 16_384, 40_000, 300_000] {
+            // Spread evenly, with repeats; and all in one place.
+            for (mask, shift) in [(u64::MAX, 0), (0xff, 20), (u64::MAX, 50)] {
+                let numbers: Vec<u64> = (0..len).map(|number| (scramble(number) & mask) >> shift).collect();
+                let mut expected = numbers.clone();
+                expected.sort_unstable();
+                expected.dedup();
+                assert_eq!(sorted_set(&numbers, &|number| number).unwrap(), expected, "{len}");
+            }
+        }
+    }
+}

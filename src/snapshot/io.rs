@@ -1,0 +1,163 @@
+//! Snapshots from streams, checked while they arrive.
+
+use alloc::vec::Vec;
+use core::{error::Error, fmt};
+use std::io::{self, Read};
+
+use super::{
+    error::DecodeError,
+    header::{Header, Sizes},
+    new_table,
+    payload::{self, Audit, CHUNK},
+};
+use crate::table::Table;
+
+/// Why a filter could not be loaded.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// Reading failed.
+    Io(io::Error),
+    /// What was read is not a snapshot that can be used.
+    Decode(DecodeError),
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Decode(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for LoadError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            Self::Decode(error) => Some(error),
+        }
+    }
+}
+
+impl From<io::Error> for LoadError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<DecodeError> for LoadError {
+    fn from(error: DecodeError) -> Self {
+        Self::Decode(error)
+    }
+}
+
+/// A stream, and how much of it was read.
+struct Stream<R> {
+    reader: R,
+    read: u64,
+}
+
+impl<R: Read> Stream<R> {
+    /// As much of a buffer as the stream has; `expected` bytes are to come in all.
+    fn fill(&mut self, mut buffer: &mut [u8], expected: u64) -> Result<(), LoadError> {
+        while !buffer.is_empty() {
+            match self.reader.read(buffer) {
+                Ok(0) => return Err(DecodeError::TooShort { len: self.read, expected }.into()),
+                Ok(len) => {
+                    self.read += len as u64;
+                    buffer = &mut buffer[len..];
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn alloc(bytes: usize) -> DecodeError {
+    DecodeError::Alloc { bytes: bytes as u64 }
+}
+
+/// Reads a snapshot and nothing after it. Memory grows with what arrives, unless it is known how much does: `len` bytes.
+///
+/// As [`decode`](super::decode) otherwise.
+pub(crate) fn decode<A>(
+    reader: impl Read,
+    len: Option<u64>,
+    accept: impl FnOnce(&Header) -> Result<A, DecodeError>,
+) -> Result<(Header, Table, A), LoadError> {
+    let mut stream = Stream { reader, read: 0 };
+    let mut head = [0; Header::LEN];
+    stream.fill(&mut head, Header::LEN as u64)?;
+    let header = Header::decode(&head)?;
+    let accepted = accept(&header)?;
+    let sizes = header.sizes();
+    if let Some(len) = len {
+        sizes.check(len)?;
+    }
+    let checksums = list(&mut stream, sizes)?;
+    header.check_checksums(&checksums)?;
+    let table = match len {
+        Some(_) => {
+            let mut table = new_table(sizes.words()?)?;
+            let mut rest = table.words_mut().iter_mut();
+            chunks(&mut stream, sizes, &checksums, |words| {
+                rest.by_ref().zip(words).for_each(|(word, bytes)| word.set(u64::from_le_bytes(*bytes)));
+                Ok(())
+            })?;
+            table
+        }
+        None => {
+            let mut all: Vec<u64> = Vec::new();
+            chunks(&mut stream, sizes, &checksums, |words| {
+                all.try_reserve(words.len()).map_err(|_| alloc(8 * (all.len() + words.len())))?;
+                all.extend(words.iter().map(|bytes| u64::from_le_bytes(*bytes)));
+                Ok(())
+            })?;
+            let mut table = new_table(all.len())?;
+            table.words_mut().iter_mut().zip(all).for_each(|(word, read)| word.set(read));
+            table
+        }
+    };
+    let mut audit = Audit::new(&header)?;
+    audit.look_at(payload::of_table(&table))?;
+    audit.finish(payload::of_table(&table))?;
+    Ok((header, table, accepted))
+}
+
+/// The list of checksums, of which there are at most some megabytes.
+fn list(stream: &mut Stream<impl Read>, sizes: Sizes) -> Result<Vec<u8>, LoadError> {
+    let mut list = Vec::new();
+    let bytes = sizes.payload_at() - Header::LEN;
+    while list.len() < bytes {
+        let (start, next) = (list.len(), bytes.min(list.len() + CHUNK));
+        list.try_reserve(next - start).map_err(|_| alloc(next))?;
+        list.resize(next, 0);
+        stream.fill(&mut list[start..], sizes.total())?;
+    }
+    Ok(list)
+}
+
+/// Hands over the words of each chunk after it was checked.
+fn chunks(
+    stream: &mut Stream<impl Read>,
+    sizes: Sizes,
+    checksums: &[u8],
+    mut take: impl FnMut(&[[u8; 8]]) -> Result<(), DecodeError>,
+) -> Result<(), LoadError> {
+    let mut buffer = alloc::vec![0; CHUNK];
+    let mut left = 8 * sizes.words()?;
+    for chunk in 0.. {
+        if left == 0 {
+            break;
+        }
+        let bytes = &mut buffer[..left.min(CHUNK)];
+        stream.fill(bytes, sizes.total())?;
+        payload::check_chunk(chunk, bytes, checksums)?;
+        take(bytes.as_chunks().0)?;
+        left -= bytes.len();
+    }
+    Ok(())
+}

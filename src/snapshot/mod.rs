@@ -1,0 +1,110 @@
+//! Snapshots: a filter as bytes, and back. `docs/format.md` describes them byte by byte, for whoever wants to read them without this crate.
+//!
+//! - [`header`] has the fixed-size beginning: what the filter is, checked field by field.
+//! - [`payload`] has the words, with a checksum for each chunk, and what words can be.
+//! - [`view`] looks keys up straight in the bytes.
+//! - [`file`](mod@file) puts them into files and gets them from there.
+//!
+//! # Protocol of taking one
+//!
+//! 1. Room for all of it is made, and written to, so that no page has to be made while others wait.
+//! 2. The gate is closed ([`crate::gate`]): nobody changes more than one word, and a filter that grows has one table. The words are copied. The gate is opened.
+//! 3. Keys are counted, checksums are made, all in the copy.
+
+pub(crate) mod error;
+#[cfg(feature = "std")]
+pub(crate) mod file;
+pub(crate) mod hasher;
+pub(crate) mod header;
+#[cfg(feature = "std")]
+pub(crate) mod io;
+pub(crate) mod methods;
+pub(crate) mod payload;
+#[cfg(feature = "serde")]
+pub(crate) mod serde;
+pub(crate) mod view;
+
+use alloc::vec::Vec;
+
+use error::DecodeError;
+use header::{Header, Sizes};
+use payload::Audit;
+
+use crate::table::Table;
+
+/// The words of a table are not as many as there is room for: so many are they.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OtherSize {
+    pub(crate) words: usize,
+}
+
+/// What a snapshot is taken of.
+pub(crate) trait Source {
+    /// What the filter is. Keys and doublings are filled in later.
+    fn header(&self) -> Header;
+    /// How many words there are now.
+    fn words(&self) -> usize;
+    /// Copies all words, behind the closed gate; how often the table has doubled.
+    fn copy(&self, words: &mut [[u8; 8]]) -> Result<u32, OtherSize>;
+}
+
+/// Copies all words of a source, with room made beforehand; how often its table has doubled.
+pub(crate) fn copy_after(out: &mut Vec<u8>, source: &impl Source, before: impl Fn(Sizes) -> usize) -> (Sizes, u32) {
+    let start = out.len();
+    let mut words = source.words();
+    loop {
+        let sizes = Sizes::of(words as u64);
+        let skipped = start + before(sizes);
+        // Written to, not only reserved: the pages are there when the gate is closed.
+        out.resize(skipped + 8 * words, 0);
+        match source.copy(out[skipped..].as_chunks_mut().0) {
+            Ok(doublings) => return (sizes, doublings),
+            Err(now) => words = now.words,
+        }
+    }
+}
+
+/// Puts a snapshot at the end of `out`.
+pub(crate) fn append(source: &impl Source, out: &mut Vec<u8>) {
+    let start = out.len();
+    let (sizes, doublings) = copy_after(out, source, |sizes| sizes.payload_at());
+    let mut header = source.header();
+    header.doublings = doublings;
+    let (front, payload) = out[start..].split_at_mut(sizes.payload_at());
+    let (head, checksums) = front.split_at_mut(Header::LEN);
+    header.keys = payload::seal(payload, checksums, header.layout);
+    head.copy_from_slice(&header.encoded(checksums));
+}
+
+/// Tables from this size on are loaded into huge pages, if the system has them: all of it is written at once, so that they take no more memory (but for the last), and
+/// making small ones would take longer than all the rest.
+const HUGE_BYTES: usize = 8 << 20;
+
+/// A table that is to be loaded.
+fn new_table(words: usize) -> Result<Table, DecodeError> {
+    Ok(Table::new(words, words >= HUGE_BYTES / 8)?)
+}
+
+/// Reads a snapshot that is all of `bytes`: its header, checked, and its words, checked; and what `accept` makes of the header, before anything else is looked at.
+pub(crate) fn decode<A>(
+    bytes: &[u8],
+    accept: impl FnOnce(&Header) -> Result<A, DecodeError>,
+) -> Result<(Header, Table, A), DecodeError> {
+    let header = Header::decode(bytes)?;
+    let accepted = accept(&header)?;
+    let sizes = header.sizes();
+    sizes.check(bytes.len() as u64)?;
+    let (front, payload) = bytes.split_at(sizes.payload_at());
+    let checksums = &front[Header::LEN..];
+    header.check_checksums(checksums)?;
+    let mut table = new_table(sizes.words()?)?;
+    let mut audit = Audit::new(&header)?;
+    let chunks = payload.chunks(payload::CHUNK).zip(table.words_mut().chunks_mut(payload::CHUNK / 8));
+    for (chunk, (bytes, words)) in chunks.enumerate() {
+        payload::check_chunk(chunk, bytes, checksums)?;
+        words.iter_mut().zip(payload::words(bytes)).for_each(|(word, read)| word.set(read));
+        audit.look_at(payload::words(bytes))?;
+    }
+    audit.finish(payload::of_table(&table))?;
+    Ok((header, table, accepted))
+}
