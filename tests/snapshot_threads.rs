@@ -19,6 +19,15 @@ use common::{Random, mixed};
 
 const ROUNDS: u64 = 100;
 
+/// Tells the other threads to stop when it is dropped, also by a test that fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
 /// A nearly full filter, in which other keys come and go by relocations.
 fn crowded(buckets: usize, slots: usize) -> (CuckooFilter<u64>, u64) {
     let builder = CuckooFilter::<u64>::builder().capacity(buckets * slots * 9 / 10).slots_per_bucket(slots);
@@ -71,6 +80,7 @@ fn no_completed_key_is_missing_while_keys_are_kicked() {
                     }
                 }
             });
+            let _stop = Stop(&stop);
             for _ in 0..ROUNDS {
                 let known = present.load(Acquire);
                 let bytes = filter.to_bytes();
@@ -84,7 +94,6 @@ fn no_completed_key_is_missing_while_keys_are_kicked() {
                 let owned = view.to_owned().unwrap();
                 assert!(hashes.iter().all(|hash| owned.remove_hash(*hash)), "a present key is not removed");
             }
-            stop.store(true, Relaxed);
         });
         assert!(filter.stats().relocations > 0);
     }
@@ -124,6 +133,7 @@ fn no_completed_key_is_missing_while_the_filter_grows() {
                     batch += 1;
                 }
             });
+            let _stop = Stop(&stop);
             while !stop.load(Relaxed) && round < ROUNDS {
                 let known = present.load(Acquire);
                 drained += u64::from(filter.is_draining());
@@ -136,7 +146,6 @@ fn no_completed_key_is_missing_while_the_filter_grows() {
                 assert!(found.iter().all(|found| *found), "a completed key is missing");
                 round += 1;
             }
-            stop.store(true, Relaxed);
         });
     }
     assert!(drained > 0, "no snapshot was taken of a filter that was draining");
