@@ -71,13 +71,13 @@ fn no_completed_key_is_missing_while_keys_are_kicked() {
             scope.spawn(|| {
                 for key in 0..(filter.buckets() * slots / 100) as u64 {
                     while filter.insert_hash(late(key)).is_err() {
+                        if stop.load(Relaxed) {
+                            return;
+                        }
                         std::thread::yield_now();
                     }
                     present.store(key + 1, Release);
                     std::thread::sleep(Duration::from_micros(20));
-                    if stop.load(Relaxed) {
-                        break;
-                    }
                 }
             });
             let _stop = Stop(&stop);
