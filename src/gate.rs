@@ -66,7 +66,8 @@ impl Gate {
     pub(crate) fn for_buckets(buckets: usize) -> Result<Self, AllocError> {
         Ok(Self {
             state: try_boxed(1, || State(AtomicUsize::new(0)))?,
-            inside: Sharded::for_buckets(buckets)?,
+            // Half as many shards as the statistics have: entering is rarer, and filters of a few kilobytes promise not to waste any.
+            inside: Sharded::for_buckets(buckets / 2)?,
             #[cfg(loom)]
             in_use: false,
         })

@@ -27,7 +27,7 @@ pub(crate) struct Sharded<T> {
 }
 
 impl<T: Default> Sharded<T> {
-    /// As many shards as a 128th of the table pays for.
+    /// As many shards as a 128th of a table of so many buckets pays for.
     pub(crate) fn for_buckets(buckets: usize) -> Result<Self, AllocError> {
         let len = (buckets / 1024).clamp(1, MAX_SHARDS);
         let private = if cfg!(all(feature = "std", not(loom))) { len - len.div_ceil(9) } else { 0 };
