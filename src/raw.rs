@@ -118,8 +118,10 @@ impl RawFilter {
 
     #[inline(never)]
     fn place_or_kick(&self, class: &Candidates) -> Result<(), InsertError> {
-        let _inside = self.gate.enter();
         let cells = self.cells();
+        // The fence at the gate holds up loads behind it, not this.
+        cells.prefetch(class.away);
+        let _inside = self.gate.enter();
         let around = Alone { cells, counters: &self.counters };
         kick::place_or_kick(&cells, class, &around, &self.counters).map_err(|NoPath| {
             self.counters.add(Event::Refused);
@@ -148,8 +150,10 @@ impl RawFilter {
 
     #[inline(never)]
     fn take(&self, class: &Candidates) -> bool {
-        let _inside = self.gate.enter();
         let cells = self.cells();
+        // As in `place_or_kick`.
+        cells.prefetch(class.away);
+        let _inside = self.gate.enter();
         if !cfg!(koel_mutation = "remove_without_sequence") {
             cells.sequences().advance(class.class.home);
         }

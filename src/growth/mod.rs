@@ -52,8 +52,9 @@ use crate::{
 };
 use state::{Generation, State, StateCell, StateRef};
 
-/// Hashes of a batch that are looked up in two tables at a time: many more than are under way in a look-up, and little of the stack.
-const PART: usize = batch::CHUNK;
+/// Hashes of a batch that are looked up in two tables at a time: many more than are under way in a look-up, and little of
+/// the stack, of which loom gives a thread but 32 KiB.
+const PART: usize = if cfg!(loom) { batch::GROUP } else { batch::CHUNK };
 
 #[derive(Debug)]
 pub(crate) struct Growing {
