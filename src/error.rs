@@ -73,13 +73,10 @@ impl fmt::Display for BuildError {
                 write!(f, "false-positive rate {rate} is not greater than 0 and less than 1")
             }
             Self::RateTooLow { rate, lowest, slots_per_bucket: None } => {
-                write!(f, "false-positive rate {rate:e} is below {lowest:.2e}, the lowest that any layout reaches")
+                write!(f, "false-positive rate {rate:e} is below {lowest:e}, the lowest that any layout reaches")
             }
             Self::RateTooLow { rate, lowest, slots_per_bucket: Some(slots) } => {
-                write!(
-                    f,
-                    "false-positive rate {rate:e} is below {lowest:.2e}, the lowest with {slots} slots in a bucket"
-                )
+                write!(f, "false-positive rate {rate:e} is below {lowest:e}, the lowest with {slots} slots in a bucket")
             }
             Self::InvalidSlotsPerBucket { slots_per_bucket } => {
                 write!(f, "{slots_per_bucket} slots in a bucket, where 2 to 6 are possible")
@@ -100,7 +97,7 @@ impl fmt::Display for BuildError {
                      possible is an initial capacity of {smallest_initial_capacity}"
                 )?;
                 match lowest {
-                    Some(lowest) => write!(f, ", or a rate of {lowest:.2e}"),
+                    Some(lowest) => write!(f, ", or a rate of {lowest:e}"),
                     None => Ok(()),
                 }
             }

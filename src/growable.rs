@@ -47,13 +47,14 @@ const CHUNK: usize = 64 * batch::GROUP;
 /// # Progress
 ///
 /// That of [`CuckooFilter`](crate::CuckooFilter), with two additions: an insert that needs a larger table waits while another thread
-/// allocates it, and an insert during a growth waits if threads that were stopped in the midst of draining hold up *both* buckets of its key. Look-ups never wait. While a snapshot
+/// allocates it, and an insert during a growth waits if a thread that was stopped in the midst of draining holds up the home bucket of its key. Such a thread also keeps the older
+/// table from being retired, and so the filter from growing again: when the larger table is full, inserts wait for it. Look-ups never wait. While a snapshot
 /// copies the table, whatever drains or grows waits too, so every insert during a growth does.
 ///
 /// # Memory
 ///
-/// The table starts with at least 4,096 buckets (32 KiB). A table that was left is freed when the last operation that might still see it has ended
-/// (epoch-based reclamation by `crossbeam-epoch`).
+/// The table starts with at least 4,096 buckets (32 KiB). A table that was left is freed some operations after the last that might still see it, of this or any other growing filter
+/// (epoch-based reclamation by `crossbeam-epoch`); the same holds of the tables of a filter that is dropped soon after it has grown.
 ///
 /// # Examples
 ///
@@ -78,12 +79,13 @@ pub struct GrowableCuckooFilter<T: ?Sized, S = Xxh3> {
 }
 
 impl<T: ?Sized> GrowableCuckooFilter<T> {
-    /// A filter that starts with room for `n` distinct keys and doubles up to 128 times that (at least 128 times 4,096 buckets), with a false-positive rate of at
-    /// most 0.001 at its largest, a random seed and the default hasher.
+    /// A filter that starts with room for `n` distinct keys and doubles until it has room for at least 128 times as many (at least 128 times 4,096 buckets), with a
+    /// false-positive rate of at most 0.001 at 128 times `n` keys (up to about twice as many may go in, at a higher rate), a random seed and the default hasher.
     ///
     /// # Panics
     ///
-    /// If the capacity overflows or cannot be allocated, like `Vec::with_capacity`. [`builder`](Self::builder) returns an error instead.
+    /// If the capacity overflows or cannot be allocated, like `Vec::with_capacity`, and above about 45 million keys, where no layout holds the rate after so many
+    /// doublings. [`builder`](Self::builder) returns an error instead, and takes a lower maximum.
     ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::with_capacity(1_000);
@@ -127,7 +129,7 @@ impl<T: ?Sized, S: BuildHasher> GrowableCuckooFilter<T, S> {
     ///
     /// # Complexity
     ///
-    /// Constant, and while the filter is growing up to 32 buckets more are moved. An insert that starts a growth allocates the larger table.
+    /// Constant, and while the filter is growing the fingerprints of some 34 buckets more are moved, and of one for each bucket that a relocation uses. An insert that starts a growth allocates the larger table.
     ///
     /// # Errors
     ///
@@ -234,7 +236,7 @@ impl<T: ?Sized, S: BuildHasher> GrowableCuckooFilter<T, S> {
     ///
     /// # Complexity
     ///
-    /// Constant. The most that can be counted is twice the slots of a bucket.
+    /// Constant. The most that can be counted is twice the slots of a bucket, and while the filter is growing twice as many.
     ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::with_capacity(100);
@@ -527,7 +529,8 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     }
 
     /// Moves the fingerprints of about `max_buckets` buckets (rounded up to 32) to the larger table, if the filter is growing; how many buckets were
-    /// emptied. 0 if it is not growing, or what is left is in the hands of other threads. Several threads may call it: each moves different buckets.
+    /// emptied. 0 if it is not growing, or what is left is in the hands of other threads. Several threads may call it: each moves different buckets first, and some
+    /// may be counted by more than one.
     ///
     /// # Progress
     ///
@@ -597,7 +600,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     ///
     /// # Complexity
     ///
-    /// Linear in the table. Displaced counts are computed anew.
+    /// Linear in the table. If it shrinks, displaced counts are computed anew.
     ///
     /// ```
     /// let mut filter = koel::GrowableCuckooFilter::<u64>::with_capacity(100);
@@ -622,7 +625,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     ///
     /// # Complexity
     ///
-    /// Adds up at most 72 counters.
+    /// Adds up at most 144 counters.
     ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::with_capacity(100);

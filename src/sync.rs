@@ -73,9 +73,10 @@ impl AtomicWord {
         self.0.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire).map(drop)
     }
 
-    /// Empties the bucket; nobody else can be looking.
-    pub(crate) fn reset(&mut self) {
-        self.set(0);
+    /// Empties the bucket, of a table that nobody else is using.
+    pub(crate) fn reset(&self) {
+        // Relaxed: whoever uses the table next was told so by other means.
+        self.0.store(0, Ordering::Relaxed);
     }
 
     /// Gives the bucket this word; nobody else can be looking.

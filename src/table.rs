@@ -116,9 +116,9 @@ mod real {
             super::prefetch(self.words.as_ptr().wrapping_add(index));
         }
 
-        /// Empties all buckets.
-        pub(crate) fn reset(&mut self) {
-            self.words_mut().iter_mut().for_each(AtomicWord::reset);
+        /// Empties all buckets, of a table that nobody else is using.
+        pub(crate) fn reset(&self) {
+            self.words().iter().for_each(AtomicWord::reset);
         }
 
         /// Bytes taken from the system.
@@ -171,8 +171,8 @@ impl Table {
         &mut self.words
     }
 
-    pub(crate) fn reset(&mut self) {
-        self.words.iter_mut().for_each(AtomicWord::reset);
+    pub(crate) fn reset(&self) {
+        self.words.iter().for_each(AtomicWord::reset);
     }
 
     pub(crate) fn prefetch(&self, _index: usize) {}

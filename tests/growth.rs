@@ -103,6 +103,26 @@ fn reserve_shrink_clear() {
     assert!((0..100_000).all(|key| filter.contains_hash(key)));
 }
 
+/// States that were replaced, and hold the table too, may not have been dropped yet.
+#[test]
+fn clear_soon_after_growth() {
+    let mut filter = filter(0, 1_000_000, 0.001, 1);
+    for round in 0..3 {
+        let mut key = 0;
+        while filter.generation() <= round {
+            filter.insert_hash(key).unwrap();
+            key += 1;
+        }
+        if round > 0 {
+            filter.finish_draining();
+        }
+        filter.clear();
+        assert!(filter.is_empty() && !filter.is_draining() && filter.words().iter().all(|word| *word == 0));
+        (0..key).for_each(|key| filter.insert_hash(key).unwrap());
+        assert!((0..key).all(|key| filter.contains_hash(key)));
+    }
+}
+
 #[test]
 fn bad_settings_are_errors() {
     let build = |initial, max, rate| {

@@ -524,7 +524,7 @@ impl Growing {
     pub(crate) fn clear(&mut self) {
         let state = self.state.get_mut();
         state.draining = None;
-        Arc::get_mut(&mut state.current).expect("nobody else has this table").clear();
+        state.current.clear();
         self.counters.reset();
     }
 }

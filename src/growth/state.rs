@@ -131,13 +131,14 @@ impl Generation {
         self.done.load(Ordering::Acquire) == self.chunks()
     }
 
-    /// Makes it an empty table that is not being drained.
-    pub(super) fn clear(&mut self) {
+    /// Makes it an empty table that is not being drained. Nobody else is using it, but states that were replaced may still hold it.
+    pub(super) fn clear(&self) {
         self.table.reset();
-        self.next = AtomicUsize::new(0);
-        self.next_page = AtomicUsize::new(0);
-        self.sealed.iter_mut().for_each(|bits| *bits = AtomicU64::new(0));
-        self.done = AtomicUsize::new(0);
+        // Relaxed: as in `AtomicWord::reset`.
+        self.next.store(0, Ordering::Relaxed);
+        self.next_page.store(0, Ordering::Relaxed);
+        self.sealed.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));
+        self.done.store(0, Ordering::Relaxed);
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
