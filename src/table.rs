@@ -13,7 +13,7 @@ pub(crate) use real::Table;
 /// Asks for the cache line of an address; no effect but speed.
 ///
 /// Into the second-level cache: AMD's Zen drops prefetches into the first level while its two dozen misses are under way, those into the second
-/// it queues (measured: batches in a table of 64 MiB run 1.7 times as fast). From there a word is read in a few cycles, which overlap.
+/// it queues (measured: batches in a table of 64 MiB run twice as fast). From there a word is read in a few cycles, which overlap.
 #[inline(always)]
 pub(crate) fn prefetch<T>(_address: *const T) {
     #[cfg(target_arch = "x86_64")]
