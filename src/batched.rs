@@ -9,7 +9,7 @@ use core::{
 
 use crate::{
     CuckooFilter, InsertHashesError,
-    batch::{self, Backend, CHUNK, check_lengths},
+    batch::{self, Backend, check_lengths},
     kick, word,
 };
 
@@ -174,14 +174,13 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     where
         T: Hash,
     {
-        check_lengths(keys.len(), found.len());
-        let mut hashes = [0; CHUNK];
-        for (keys, found) in keys.chunks(CHUNK).zip(found.chunks_mut(CHUNK)) {
-            let hashes = &mut hashes[..keys.len()];
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash_of(key.borrow());
-            }
-            batch::contains(&self.raw.cells(), self.raw.cached, hashes, found);
-        }
+        batch::contains_many(
+            keys,
+            found,
+            |key| self.hash_of(key.borrow()),
+            |hashes, found| {
+                batch::contains(&self.raw.cells(), self.raw.cached, hashes, found);
+            },
+        );
     }
 }

@@ -11,8 +11,7 @@ use core::{
 use crossbeam_epoch::pin;
 
 use crate::{
-    DecodeError, GrowableCuckooFilterBuilder, InsertError, InsertHashesError, StableBuildHasher, Stats, Xxh3,
-    batch::{self, CHUNK as SMALL_CHUNK},
+    DecodeError, GrowableCuckooFilterBuilder, InsertError, InsertHashesError, StableBuildHasher, Stats, Xxh3, batch,
     growth::Growing,
     sizing::{self, GrowthPlan},
     snapshot::{
@@ -292,15 +291,14 @@ impl<T: ?Sized, S: BuildHasher> GrowableCuckooFilter<T, S> {
     where
         T: Hash,
     {
-        batch::check_lengths(keys.len(), found.len());
-        let mut hashes = [0; SMALL_CHUNK];
-        for (keys, found) in keys.chunks(hashes.len()).zip(found.chunks_mut(hashes.len())) {
-            let hashes = &mut hashes[..keys.len()];
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash_of(key.borrow());
-            }
-            self.growing.contains_hashes(hashes, found, &pin());
-        }
+        batch::contains_many(
+            keys,
+            found,
+            |key| self.hash_of(key.borrow()),
+            |hashes, found| {
+                self.growing.contains_hashes(hashes, found, &pin());
+            },
+        );
     }
 }
 

@@ -23,7 +23,7 @@ const LAG: usize = 8;
 /// Room for queued keys. Those that are left, fewer than [`LAG`] and two vectors, move to the front when it is used up.
 const QUEUE: usize = 128;
 
-/// Keys whose home words are asked for: base buckets and fingerprints, key `k` in place `k % RING`.
+/// Keys whose home words are asked for: home buckets and fingerprints, key `k` in place `k % RING`.
 struct Asked {
     homes: [u64; RING],
     fingerprints: [u64; RING],

@@ -121,6 +121,23 @@ pub(crate) fn select(hashes: &[u64], selected: &mut Vec<u32>, contains: impl Fn(
     }
 }
 
+/// Looks up keys by their hashes, made on the stack a chunk at a time.
+#[track_caller]
+pub(crate) fn contains_many<K>(
+    keys: &[K],
+    found: &mut [bool],
+    hash: impl Fn(&K) -> u64,
+    contains: impl Fn(&[u64], &mut [bool]),
+) {
+    check_lengths(keys.len(), found.len());
+    let mut hashes = [0; CHUNK];
+    for (keys, found) in keys.chunks(CHUNK).zip(found.chunks_mut(CHUNK)) {
+        let hashes = &mut hashes[..keys.len()];
+        hashes.iter_mut().zip(keys).for_each(|(place, key)| *place = hash(key));
+        contains(hashes, found);
+    }
+}
+
 #[track_caller]
 pub(crate) fn check_lengths(keys: usize, answers: usize) {
     assert!(keys == answers, "{keys} keys, but room for {answers} answers");

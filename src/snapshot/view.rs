@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     CuckooFilter, Xxh3,
-    batch::{self, Backend, CHUNK, check_lengths},
+    batch::{self, Backend, check_lengths},
     cells::Cells,
     hash::{Geometry, Only},
     raw::is_cached,
@@ -412,15 +412,14 @@ impl<B: AsRef<[u8]>, T: ?Sized, S: BuildHasher> FilterView<B, T, S> {
     where
         T: Hash,
     {
-        check_lengths(keys.len(), found.len());
-        let mut hashes = [0; CHUNK];
-        for (keys, found) in keys.chunks(CHUNK).zip(found.chunks_mut(CHUNK)) {
-            let hashes = &mut hashes[..keys.len()];
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hash_of(key.borrow());
-            }
-            self.contains_hashes(hashes, found);
-        }
+        batch::contains_many(
+            keys,
+            found,
+            |key| self.hash_of(key.borrow()),
+            |hashes, found| {
+                self.contains_hashes(hashes, found);
+            },
+        );
     }
 
     /// The hash of a key, for the methods that take one.
