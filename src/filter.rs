@@ -170,7 +170,7 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     /// # Errors
     ///
     /// [`InsertError::Full`] if no room could be made, which does not happen to the first [`capacity`](Self::capacity) distinct keys (unless they were
-    /// chosen to collide; with two slots in a bucket, up to a few hundred keys, it does in about one filter of thirty thousand), and [`InsertError::TooManyCopies`] if both buckets are filled by this class. After an error every other key is found as before.
+    /// chosen to collide), and [`InsertError::TooManyCopies`] if both buckets are filled by this class. After an error every other key is found as before.
     ///
     /// ```
     /// use koel::{CuckooFilter, InsertError};

@@ -6,6 +6,7 @@
 //! 3. The fingerprint is the low half of the remixed hash reduced to `1..=2^bits - 1` in the same way.
 //! 4. The away bucket is `(H(fingerprint) - home) mod buckets`, the same function in both directions: it is its own
 //!    inverse for any bucket count. `H` depends on the fingerprint alone, so a stored fingerprint is enough to move it.
+//!    If the number of buckets is even, as that of every planned table is, `H` is odd: then home and away are never the same.
 //!
 //! Everything is built from shifts, exclusive or, additions and multiplications, so that a batch computes it in vectors.
 
@@ -112,12 +113,16 @@ pub(crate) struct Geometry {
     seed: u64,
     /// The seed, mixed: neighbouring seeds give unrelated tables.
     key: u64,
+    /// What makes `H` odd: 1 if the number of buckets is even. (If it is odd each fingerprint has a bucket that is its own away bucket, whatever `H` is.)
+    odd: u64,
 }
 
 impl Geometry {
     pub(crate) const fn new(buckets: usize, layout: Layout, seed: u64) -> Self {
         assert!(buckets > 0 && buckets as u64 <= MAX_BUCKETS);
-        Self { buckets: buckets as u64, fingerprints: layout.fingerprints() as u64, seed, key: mix(seed ^ SEED) }
+        let buckets = buckets as u64;
+        let odd = 1 - buckets % 2;
+        Self { buckets, fingerprints: layout.fingerprints() as u64, seed, key: mix(seed ^ SEED), odd }
     }
 
     pub(crate) const fn buckets(&self) -> usize {
@@ -126,6 +131,11 @@ impl Geometry {
 
     pub(crate) const fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// What `H` is combined with.
+    pub(crate) const fn odd(&self) -> u64 {
+        self.odd
     }
 
     /// What hashes are combined with before they are mixed.
@@ -156,7 +166,7 @@ impl Geometry {
     /// The other candidate bucket of a fingerprint that sits in `bucket`.
     #[inline(always)]
     pub(crate) const fn other(&self, bucket: usize, fingerprint: u32) -> usize {
-        let spread = (self.spread(fingerprint) * self.buckets) >> 32;
+        let spread = (self.spread(fingerprint) * self.buckets) >> 32 | self.odd;
         let difference = spread.wrapping_sub(bucket as u64);
         let wrapped = if spread < bucket as u64 { difference.wrapping_add(self.buckets) } else { difference };
         wrapped as usize
@@ -202,6 +212,7 @@ mod tests {
                     let other = geometry.other(bucket, fingerprint);
                     assert!(other < buckets);
                     assert_eq!(geometry.other(other, fingerprint), bucket);
+                    assert!(other != bucket || buckets % 2 != 0);
                 }
             }
         }
@@ -218,6 +229,7 @@ mod tests {
             let away = geometry.other(class.home, class.fingerprint);
             prop_assert!(away < buckets);
             prop_assert_eq!(geometry.other(away, class.fingerprint), class.home);
+            prop_assert!(away != class.home || buckets % 2 != 0);
         }
     }
 

@@ -56,7 +56,10 @@ pub(crate) fn build(
         if plan == largest {
             return Err(BuildError::HashesTooAlike { hashes: mixed.len(), buckets: plan.buckets });
         }
-        plan = Plan { buckets: largest.buckets.min(plan.buckets + plan.buckets / 256 + 1), ..plan };
+        plan = Plan {
+            buckets: largest.buckets.min(sizing::even_above(plan.buckets as f64 * (1.0 + 1.0 / 256.0)) as usize),
+            ..plan
+        };
     }
 }
 

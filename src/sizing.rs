@@ -6,13 +6,22 @@
 //!   `rate = 1 - exp(-n / (b F))` (the displaced bit makes a class exact: see `docs/design.md`).
 //! - **The load.** `n` distinct keys have to go in, with any seed. The largest dependable loads were measured
 //!   (`tests/load.rs`). Small tables take more on average but scatter more, so every table gets a few slots on top.
+//!
+//! The number of buckets is even: then no class has its home for its away bucket (see [`crate::hash`]), and few keys cannot fill the one bucket that they all have.
 
 use crate::{error::BuildError, hash::MAX_BUCKETS, word::Layout};
 
 /// The rate if none is asked for.
 pub(crate) const DEFAULT_RATE: f64 = 0.001;
-/// Slots that every table has on top, for the scatter of small ones.
-const SCATTER: f64 = 48.0;
+/// Slots that every table has on top, for the scatter of small ones. With two in a bucket five keys that have the same two buckets are too many, and such are the
+/// likeliest of all: with these slots, less than one filter in a million refuses a key early (`tests/load.rs`).
+const fn scatter(slots: usize) -> f64 {
+    match slots {
+        2 => 128.0,
+        _ => 48.0,
+    }
+}
+
 /// No table is planned emptier than this at capacity just to reach a rate; a layout with longer fingerprints is better.
 const LOWEST_LOAD: f64 = 0.5;
 
@@ -52,7 +61,7 @@ pub(crate) fn packed(keys: usize, rate: Option<f64>, plan: Plan) -> Plan {
     let keys_per_class = rate.map_or(f64::INFINITY, |rate| rate + rate * rate / 2.0);
     let by_rate = keys as f64 / (keys_per_class * f64::from(layout.fingerprints()));
     let by_load = keys as f64 / (packed_load(layout.slots()) * layout.slots() as f64);
-    Plan { layout, buckets: buckets.min(by_rate.max(by_load) as usize + 1) }
+    Plan { layout, buckets: buckets.min(even_above(by_rate.max(by_load)) as usize) }
 }
 
 /// The chance that an absent key answers "maybe present" with `keys` distinct keys in the table.
@@ -115,14 +124,18 @@ fn keys_per_bucket(keys_per_class: f64, layout: Layout) -> f64 {
     by_load.min(keys_per_class * f64::from(layout.fingerprints()))
 }
 
-/// The number of buckets for `capacity` keys, a whole number.
+/// The next even number, exactly; numbers that do not fit 64 bits give the largest that do.
+pub(crate) const fn even_above(number: f64) -> f64 {
+    (number / 2.0) as u64 as f64 * 2.0 + 2.0
+}
+
+/// The number of buckets for `capacity` keys, an even number.
 fn buckets(capacity: usize, keys_per_class: f64, layout: Layout) -> f64 {
     let capacity = capacity as f64;
     let by_rate = capacity / (keys_per_class * f64::from(layout.fingerprints()));
-    let by_load =
-        capacity / (dependable_load(layout.slots()) * layout.slots() as f64) + SCATTER / layout.slots() as f64;
-    // Rounded up; numbers that do not fit are far above the most buckets possible and refused by the caller.
-    by_rate.max(by_load) as u64 as f64 + 1.0
+    let by_load = (capacity / dependable_load(layout.slots()) + scatter(layout.slots())) / layout.slots() as f64;
+    // Numbers that do not fit are far above the most buckets possible and refused by the caller.
+    even_above(by_rate.max(by_load))
 }
 
 /// Base buckets that a growing filter has at least: after some doublings it is as many small tables of this size, and their load must not
@@ -224,8 +237,8 @@ impl GrowthPlan {
         let slots = self.layout.slots() as f64;
         let base = self.base as f64 * slots;
         // Each of the tables that the one consists of gets its share of the keys, more or less.
-        let scatter = if doublings == 0 { 0.0 } else { 4.0 / base.sqrt() };
-        let keys = (base - SCATTER) * dependable_load(self.layout.slots()) * (1.0 - scatter);
+        let uneven = if doublings == 0 { 0.0 } else { 4.0 / base.sqrt() };
+        let keys = (base - scatter(self.layout.slots())) * dependable_load(self.layout.slots()) * (1.0 - uneven);
         // `base` may be as small as models make it.
         (keys.max(0.0) * (1_u64 << doublings) as f64) as usize
     }
@@ -253,6 +266,7 @@ mod tests {
                 let plan = plan(capacity, Some(rate), None).unwrap();
                 let planned = false_positive_rate(capacity, plan.buckets, plan.layout);
                 assert!(planned <= rate, "{capacity} keys at {rate}: {planned} with {plan:?}");
+                assert!(plan.buckets.is_multiple_of(2));
             }
         }
     }

@@ -40,6 +40,29 @@ fn large_capacities_take_their_keys() {
     }
 }
 
+/// How often a small filter refuses a key early: what the documentation says of it.
+#[test]
+#[ignore = "takes a minute: cargo test --release --test load -- --ignored --nocapture small"]
+fn small_filters_hardly_ever_refuse_a_key() {
+    for slots in 2..=6 {
+        let (mut filters, mut refusing) = (0, 0);
+        for capacity in (1..=10).chain([12, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1_000]) {
+            for seed in 0..20_000_000 / (capacity as u64 + 100) {
+                let filter = CuckooFilter::<u64>::builder()
+                    .capacity(capacity)
+                    .slots_per_bucket(slots)
+                    .seed(seed)
+                    .build()
+                    .unwrap();
+                filters += 1;
+                refusing += u32::from((0..capacity as u64).any(|key| filter.insert(&key).is_err()));
+            }
+        }
+        println!("{slots} slots: {refusing} of {filters} filters refused a key");
+        assert!(refusing <= filters / 1_000_000, "{slots} slots: {refusing} of {filters}");
+    }
+}
+
 /// A filter of about so many slots.
 fn with_room(slots: usize, room: f64, seed: u64) -> CuckooFilter<u64> {
     let load = match slots {

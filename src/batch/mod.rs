@@ -211,6 +211,7 @@ struct Constants<'a, V> {
     fingerprints: V,
     spread_square: V,
     spread_linear: V,
+    odd: V,
     ones: V,
     ones_high: V,
     highs: V,
@@ -234,6 +235,7 @@ impl<'a, V: Vector> Constants<'a, V> {
             fingerprints: V::splat(u64::from(cells.layout.fingerprints())),
             spread_square: V::splat(u64::from(SPREAD_SQUARE)),
             spread_linear: V::splat(u64::from(SPREAD_LINEAR)),
+            odd: V::splat(cells.geometry.odd()),
             ones: V::splat(ones),
             ones_high: V::splat(ones >> 32),
             highs: V::splat(highs),
@@ -268,7 +270,7 @@ impl<'a, V: Vector> Constants<'a, V> {
         // Products are of low halves, so the remainders modulo 2^32 take care of themselves.
         let slope = fingerprint.mul_low_halves(self.spread_square).add(self.spread_linear);
         let spread = fingerprint.mul_low_halves(slope).mul_low_halves(self.buckets).shift_right::<32>();
-        let difference = spread.sub(bucket);
+        let difference = spread.or(self.odd).sub(bucket);
         // All ones where the difference is negative.
         let borrow = V::splat(0).sub(difference.shift_right::<63>());
         difference.add(borrow.and(self.buckets))

@@ -61,7 +61,7 @@ pub(crate) fn contains(bytes: &[u8], hash: u64) -> bool {
     let fingerprint = 1 + (((mixed & 0xffff_ffff) * ((1 << (width - 1)) - 1)) >> 32);
     let small = fingerprint as u32;
     let spread = small.wrapping_mul(small.wrapping_mul(0x9e37_79b2).wrapping_add(0x85eb_ca77));
-    let spread = (u64::from(spread) * base) >> 32;
+    let spread = (u64::from(spread) * base) >> 32 | (1 - base % 2);
     let away = (spread + base - home) % base;
     let bucket = |base: u64| (base << doublings) + (fingerprint >> (width - 1 - doublings));
     let holds = |bucket: u64, slot: u64| {
