@@ -7,7 +7,6 @@ use std::io::{self, Read};
 use super::{
     error::DecodeError,
     header::{Header, Sizes},
-    new_table,
     payload::{self, Audit, CHUNK},
 };
 use crate::table::Table;
@@ -101,7 +100,7 @@ pub(crate) fn decode<A>(
     header.check_checksums(&checksums)?;
     let table = match len {
         Some(_) => {
-            let mut table = new_table(sizes.words()?)?;
+            let mut table = Table::to_fill(sizes.words()?).map_err(DecodeError::from)?;
             let mut rest = table.words_mut().iter_mut();
             chunks(&mut stream, sizes, &checksums, |words| {
                 rest.by_ref().zip(words).for_each(|(word, bytes)| word.set(u64::from_le_bytes(*bytes)));
@@ -116,7 +115,7 @@ pub(crate) fn decode<A>(
                 all.extend(words.iter().map(|bytes| u64::from_le_bytes(*bytes)));
                 Ok(())
             })?;
-            let mut table = new_table(all.len())?;
+            let mut table = Table::to_fill(all.len()).map_err(DecodeError::from)?;
             table.words_mut().iter_mut().zip(all).for_each(|(word, read)| word.set(read));
             table
         }

@@ -13,7 +13,7 @@ use crate::{
     memory::try_boxed,
     sync::AtomicWord,
     table::{self, Table},
-    word::{self, Layout, SATURATED, Tally},
+    word::{self, Layout, SATURATED, Slot},
 };
 
 /// Bytes of a chunk (the last may have fewer): so many are read before the first damage is noticed.
@@ -21,12 +21,12 @@ pub(crate) const CHUNK: usize = 1 << 16;
 
 /// Writes the checksums of a payload, and counts its keys.
 pub(crate) fn seal(payload: &[u8], checksums: &mut [u8], layout: Layout) -> u64 {
-    let mut keys = Tally::new(layout);
+    let mut keys = 0;
     for (chunk, checksum) in payload.chunks(CHUNK).zip(checksums.as_chunks_mut().0) {
         *checksum = xxh3_64(chunk).to_le_bytes();
-        words(chunk).for_each(|word| keys.add(word));
+        keys += layout.taken_in(chunk.as_chunks().0, u64::from_le_bytes);
     }
-    keys.total()
+    keys
 }
 
 /// Compares a chunk with its checksum in the list.
@@ -53,103 +53,124 @@ pub(crate) struct Audit<'h> {
     /// Displaced fingerprints of each home, up to 255.
     displaced: Box<[u8]>,
     geometry: Geometry,
-    keys: Tally,
+    keys: u64,
     /// The first bucket that was not looked at yet.
     next: usize,
+    scratch: Scratch,
 }
 
-/// Words that are looked at together.
-const PART: usize = 256;
+/// Words that are looked at together: their places have eight bits.
+const PART: usize = 1 << u8::BITS;
+
+/// Lists of the part that is being looked at. Their ends are written to always and kept only if it counts: a branch would be mispredicted for every other word.
+struct Scratch {
+    words: [u64; PART],
+    /// Places of words that have displaced slots.
+    crowded: [u8; PART],
+    /// Displaced slots, with the places of their words.
+    slots: [(Slot, u32); PART * *Layout::SLOTS.end()],
+    /// Their homes.
+    homes: [u32; PART * *Layout::SLOTS.end()],
+}
 
 impl<'h> Audit<'h> {
     pub(crate) fn new(header: &'h Header) -> Result<Self, DecodeError> {
         let displaced = try_boxed(header.sizes().words()?, || 0)?;
-        Ok(Self { header, displaced, geometry: header.geometry(), keys: Tally::new(header.layout), next: 0 })
+        const MOST: usize = PART * *Layout::SLOTS.end();
+        let scratch =
+            Scratch { words: [0; PART], crowded: [0; PART], slots: [(Slot::at_home(0), 0); MOST], homes: [0; MOST] };
+        Ok(Self { header, displaced, geometry: header.geometry(), keys: 0, next: 0, scratch })
     }
 
     /// Looks at the words of the next buckets.
     pub(crate) fn look_at(&mut self, mut words: impl Iterator<Item = u64>) -> Result<(), DecodeError> {
-        let mut part = [0; PART];
         loop {
             let mut len = 0;
-            for (place, word) in part.iter_mut().zip(words.by_ref()) {
+            for (place, word) in self.scratch.words.iter_mut().zip(words.by_ref()) {
                 *place = word;
                 len += 1;
             }
             if len == 0 {
                 return Ok(());
             }
-            let part = &part[..len];
             match self.header.kind {
-                Kind::Fixed => self.look_at_part(part, Only),
-                Kind::Growing => self.look_at_part(part, self.header.generation()),
+                Kind::Fixed => self.look_at_part(len, Only),
+                Kind::Growing => self.look_at_part(len, self.header.generation()),
             }?;
             self.next += len;
         }
     }
 
     /// With a layout that the compiler knows: this takes most of the time of loading.
-    fn look_at_part(&mut self, part: &[u64], generation: impl Generation) -> Result<(), DecodeError> {
+    fn look_at_part(&mut self, len: usize, generation: impl Generation) -> Result<(), DecodeError> {
         match self.header.layout.slots() {
-            2 => self.look_at_slots::<2>(part, generation),
-            3 => self.look_at_slots::<3>(part, generation),
-            4 => self.look_at_slots::<4>(part, generation),
-            5 => self.look_at_slots::<5>(part, generation),
-            _ => self.look_at_slots::<6>(part, generation),
+            2 => self.look_at_slots::<2>(len, generation),
+            3 => self.look_at_slots::<3>(len, generation),
+            4 => self.look_at_slots::<4>(len, generation),
+            5 => self.look_at_slots::<5>(len, generation),
+            _ => self.look_at_slots::<6>(len, generation),
         }
     }
 
     #[inline(never)]
     fn look_at_slots<const SLOTS: usize>(
         &mut self,
-        part: &[u64],
+        len: usize,
         generation: impl Generation,
     ) -> Result<(), DecodeError> {
         let layout = const { Layout::new(SLOTS) };
-        let geometry = self.geometry;
-        let displaced = &mut *self.displaced;
-        let mut keys = self.keys;
-        // Those that have displaced slots, with their places: without a branch that would be mispredicted for every other word.
-        let mut crowded = [(0_u64, 0_u32); PART];
-        let (mut len, mut sealed) = (0, 0);
-        for (at, word) in part.iter().enumerate() {
-            sealed |= layout.sealed_slots(*word);
-            keys.add(*word);
-            // Written always, kept only if it counts.
-            crowded[len] = (*word, at as u32);
-            len += usize::from(layout.is_any_displaced(*word));
+        let Self { geometry, displaced, next, scratch, .. } = self;
+        let words = &scratch.words[..len];
+        self.keys += layout.taken_in(words, |word| word);
+        let sealed = words.iter().fold(0, |sealed, word| sealed | layout.sealed_slots(*word));
+        let mut crowded = 0;
+        for (at, word) in words.iter().enumerate() {
+            scratch.crowded[crowded] = at as u8;
+            crowded += usize::from(layout.is_any_displaced(*word));
         }
-        self.keys = keys;
+        let mut count = 0;
+        for at in &scratch.crowded[..crowded] {
+            layout.each_displaced(scratch.words[usize::from(*at)], |slot, is_one| {
+                scratch.slots[count] = (slot, u32::from(*at));
+                count += usize::from(is_one);
+            });
+        }
+        let (geometry, first) = (*geometry, *next);
+        let home_of = |slot: Slot, bucket| {
+            let fingerprint = slot.fingerprint();
+            generation.bucket(geometry.other(generation.base(bucket), fingerprint), fingerprint)
+        };
         // Their homes, asked for before the first is counted: they lie anywhere.
-        let mut homes = [0_u32; PART * *Layout::SLOTS.end()];
-        let (mut count, mut single) = (0, None);
-        for (word, at) in &crowded[..len] {
-            let bucket = self.next + *at as usize;
-            let base = generation.base(bucket);
-            for slot in layout.displaced(*word) {
-                let fingerprint = slot.fingerprint();
-                let home = generation.bucket(geometry.other(base, fingerprint), fingerprint);
-                if home == bucket {
-                    single = single.or(Some((bucket, *word)));
-                }
-                table::prefetch(&raw const displaced[home]);
-                homes[count] = home as u32;
-                count += 1;
-            }
+        let mut single = false;
+        for ((slot, at), home) in scratch.slots[..count].iter().zip(&mut scratch.homes) {
+            let bucket = first + *at as usize;
+            let found = home_of(*slot, bucket);
+            single |= found == bucket;
+            table::prefetch(&raw const displaced[found]);
+            *home = found as u32;
         }
         if sealed != 0 {
-            let at = part.iter().position(|word| layout.has_sealed(*word)).unwrap_or(0);
             let reason = "a slot has the value 1, which only tables have that a filter has left";
-            return Err(invalid(self.next + at, part[at], reason));
+            return Err(self.invalid_among(len, reason, |_, word| layout.has_sealed(word)));
         }
-        if let Some((bucket, word)) = single {
-            return Err(invalid(bucket, word, "a displaced fingerprint that has but one bucket"));
+        if single {
+            let reason = "a displaced fingerprint that has but one bucket";
+            let is_single = |bucket, word| layout.displaced(word).any(|slot| home_of(slot, bucket) == bucket);
+            return Err(self.invalid_among(len, reason, is_single));
         }
-        for home in &homes[..count] {
+        for home in &scratch.homes[..count] {
             let count = &mut displaced[*home as usize];
             *count = count.saturating_add(1);
         }
         Ok(())
+    }
+
+    /// The error of the first bucket of this part whose word is wrong.
+    #[cold]
+    fn invalid_among(&self, len: usize, reason: &'static str, is_wrong: impl Fn(usize, u64) -> bool) -> DecodeError {
+        let words = &self.scratch.words[..len];
+        let at = (0..len).find(|at| is_wrong(self.next + at, words[*at])).unwrap_or(0);
+        invalid(self.next + at, words[at], reason)
     }
 
     /// Looks at all words once more, now that all displaced fingerprints are counted.
@@ -160,7 +181,7 @@ impl<'h> Audit<'h> {
                 return Err(invalid(bucket, word, "the displaced count is neither exact nor 15"));
             }
         }
-        let (stored, counted) = (self.header.keys, self.keys.total());
+        let (stored, counted) = (self.header.keys, self.keys);
         if counted == stored { Ok(()) } else { Err(DecodeError::WrongKeyCount { stored, counted }) }
     }
 }
