@@ -234,15 +234,8 @@ impl Layout {
         word & self.ones != 0
     }
 
-    /// The slots of `word`, none of which is sealed, that hold a displaced fingerprint, lowest first.
-    #[inline(always)]
-    pub(crate) fn displaced(self, word: u64) -> impl Iterator<Item = Slot> {
-        let mut left = word & self.ones;
-        core::iter::from_fn(move || (left != 0).then(|| self.next_displaced(word, &mut left)))
-    }
-
-    /// The same for a word that has one: hands over each, and whether it is one, since a second one is looked for always. Few have more, so that hardly any
-    /// branch is mispredicted.
+    /// Hands over the slots that hold a displaced fingerprint, lowest first, of a word that has one and no sealed slot; and whether each is one, since a second one is
+    /// looked for always. Few have more, so that hardly any branch is mispredicted.
     #[inline(always)]
     pub(crate) fn each_displaced(self, word: u64, mut take: impl FnMut(Slot, bool)) {
         let mut left = word & self.ones;
@@ -265,6 +258,15 @@ impl Layout {
     /// How many slots of `word` hold a fingerprint.
     pub(crate) const fn taken_count(self, word: u64) -> usize {
         self.slots() - self.zeros_exact(word & !self.ones).count_ones() as usize
+    }
+
+    /// Whether a slot of `word`, none of which is sealed, holds a fingerprint of which so many topmost bits are not these.
+    #[inline(always)]
+    pub(crate) const fn has_other_top(self, word: u64, bits: u32, top: u64) -> bool {
+        let shift = self.width - bits;
+        let mask = (((1 << bits) - 1) << shift) * self.ones;
+        let other = (word & mask) ^ ((top << shift) * self.ones);
+        self.highs & !self.zeros_exact(other) & !self.zeros_exact(word) != 0
     }
 
     /// How many slots of all these words hold a fingerprint: counted lane by lane, and the lanes are added up only now and then.
@@ -394,7 +396,11 @@ mod tests {
         assert_eq!(layout.has_sealed(word), sealed);
         let away: Vec<u64> = taken.iter().copied().filter(|slot| slot & 1 != 0).collect();
         if !sealed {
-            assert!(layout.displaced(word).map(|slot| u64::from(slot.0)).eq(away.iter().copied()));
+            for bits in 0..layout.width {
+                let top = u64::from(slot.0) >> (layout.width - bits);
+                let other = taken.iter().any(|slot| slot >> (layout.width - bits) != top);
+                assert_eq!(layout.has_other_top(word, bits, top), other);
+            }
             if layout.is_any_displaced(word) {
                 let mut each = Vec::new();
                 layout.each_displaced(word, |slot, is_one| each.extend(is_one.then_some(u64::from(slot.0))));

@@ -1,7 +1,5 @@
 //! The payload: all words, little-endian, with a checksum for each chunk; and what has to hold of the words.
 
-use alloc::boxed::Box;
-
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
@@ -9,11 +7,11 @@ use super::{
     header::{Header, Kind},
 };
 use crate::{
-    hash::{Generation, Geometry, Only},
-    memory::try_boxed,
+    displaced::{self, Displaced, Single},
+    hash::Only,
     sync::AtomicWord,
-    table::{self, Table},
-    word::{self, Layout, SATURATED, Slot},
+    table::Table,
+    word::{self, Layout, SATURATED},
 };
 
 /// Bytes of a chunk (the last may have fewer): so many are read before the first damage is noticed.
@@ -44,138 +42,75 @@ pub(crate) fn words(chunk: &[u8]) -> impl Iterator<Item = u64> {
     chunk.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word))
 }
 
-/// Checks what holds of the words of any filter that nobody is working on, and what all that it does later relies on: no slot is sealed, none that is displaced could be
-/// at home in the same bucket, every displaced count is exact or saturated, and the keys are as many as the header says.
+/// Checks what holds of the words of any filter that nobody is working on, and what all that it does later relies on: no slot is sealed, every fingerprint is in a bucket
+/// that its topmost bits choose, none that is displaced could be at home in the same bucket, every displaced count is exact or saturated, and the keys are as many as the header says.
 ///
 /// A wrong displaced count is worse than a key that is missing: keys that come later would be lost by it.
 pub(crate) struct Audit<'h> {
     header: &'h Header,
-    /// Displaced fingerprints of each home, up to 255.
-    displaced: Box<[u8]>,
-    geometry: Geometry,
+    displaced: Displaced,
     keys: u64,
     /// The first bucket that was not looked at yet.
     next: usize,
-    scratch: Scratch,
-}
-
-/// Words that are looked at together: their places have eight bits.
-const PART: usize = 1 << u8::BITS;
-
-/// Lists of the part that is being looked at. Their ends are written to always and kept only if it counts: a branch would be mispredicted for every other word.
-struct Scratch {
-    words: [u64; PART],
-    /// Places of words that have displaced slots.
-    crowded: [u8; PART],
-    /// Displaced slots, with the places of their words.
-    slots: [(Slot, u32); PART * *Layout::SLOTS.end()],
-    /// Their homes.
-    homes: [u32; PART * *Layout::SLOTS.end()],
 }
 
 impl<'h> Audit<'h> {
     pub(crate) fn new(header: &'h Header) -> Result<Self, DecodeError> {
-        let displaced = try_boxed(header.sizes().words()?, || 0)?;
-        const MOST: usize = PART * *Layout::SLOTS.end();
-        let scratch =
-            Scratch { words: [0; PART], crowded: [0; PART], slots: [(Slot::at_home(0), 0); MOST], homes: [0; MOST] };
-        Ok(Self { header, displaced, geometry: header.geometry(), keys: 0, next: 0, scratch })
+        let displaced = Displaced::new(header.sizes().words()?, header.layout, header.geometry())?;
+        Ok(Self { header, displaced, keys: 0, next: 0 })
     }
 
     /// Looks at the words of the next buckets.
     pub(crate) fn look_at(&mut self, mut words: impl Iterator<Item = u64>) -> Result<(), DecodeError> {
+        let mut part = [0; displaced::PART];
         loop {
             let mut len = 0;
-            for (place, word) in self.scratch.words.iter_mut().zip(words.by_ref()) {
+            for (place, word) in part.iter_mut().zip(words.by_ref()) {
                 *place = word;
                 len += 1;
             }
             if len == 0 {
                 return Ok(());
             }
-            match self.header.kind {
-                Kind::Fixed => self.look_at_part(len, Only),
-                Kind::Growing => self.look_at_part(len, self.header.generation()),
-            }?;
+            self.look_at_part(&part[..len])?;
             self.next += len;
         }
     }
 
-    /// With a layout that the compiler knows: this takes most of the time of loading.
-    fn look_at_part(&mut self, len: usize, generation: impl Generation) -> Result<(), DecodeError> {
-        match self.header.layout.slots() {
-            2 => self.look_at_slots::<2>(len, generation),
-            3 => self.look_at_slots::<3>(len, generation),
-            4 => self.look_at_slots::<4>(len, generation),
-            5 => self.look_at_slots::<5>(len, generation),
-            _ => self.look_at_slots::<6>(len, generation),
-        }
-    }
-
-    #[inline(never)]
-    fn look_at_slots<const SLOTS: usize>(
-        &mut self,
-        len: usize,
-        generation: impl Generation,
-    ) -> Result<(), DecodeError> {
-        let layout = const { Layout::new(SLOTS) };
-        let Self { geometry, displaced, next, scratch, .. } = self;
-        let words = &scratch.words[..len];
-        self.keys += layout.taken_in(words, |word| word);
-        let sealed = words.iter().fold(0, |sealed, word| sealed | layout.sealed_slots(*word));
-        let mut crowded = 0;
-        for (at, word) in words.iter().enumerate() {
-            scratch.crowded[crowded] = at as u8;
-            crowded += usize::from(layout.is_any_displaced(*word));
-        }
-        let mut count = 0;
-        for at in &scratch.crowded[..crowded] {
-            layout.each_displaced(scratch.words[usize::from(*at)], |slot, is_one| {
-                scratch.slots[count] = (slot, u32::from(*at));
-                count += usize::from(is_one);
-            });
-        }
-        let (geometry, first) = (*geometry, *next);
-        let home_of = |slot: Slot, bucket| {
-            let fingerprint = slot.fingerprint();
-            generation.bucket(geometry.other(generation.base(bucket), fingerprint), fingerprint)
-        };
-        // Their homes, asked for before the first is counted: they lie anywhere.
-        let mut single = false;
-        for ((slot, at), home) in scratch.slots[..count].iter().zip(&mut scratch.homes) {
-            let bucket = first + *at as usize;
-            let found = home_of(*slot, bucket);
-            single |= found == bucket;
-            table::prefetch(&raw const displaced[found]);
-            *home = found as u32;
-        }
-        if sealed != 0 {
+    fn look_at_part(&mut self, part: &[u64]) -> Result<(), DecodeError> {
+        let layout = self.header.layout;
+        self.keys += layout.taken_in(part, |word| word);
+        if part.iter().fold(0, |sealed, word| sealed | layout.sealed_slots(*word)) != 0 {
+            let at = part.iter().position(|word| layout.has_sealed(*word)).unwrap_or(0);
             let reason = "a slot has the value 1, which only tables have that a filter has left";
-            return Err(self.invalid_among(len, reason, |_, word| layout.has_sealed(word)));
+            return Err(invalid(self.next + at, part[at], reason));
         }
-        if single {
+        if self.header.kind == Kind::Growing {
+            let doublings = self.header.doublings;
+            // Of the bucket number, those that the fingerprint chooses.
+            let low = |at: usize| (self.next + at) as u64 & ((1 << doublings) - 1);
+            let is_misplaced = |(at, word): (usize, &u64)| layout.has_other_top(*word, doublings, low(at));
+            if let Some(at) = part.iter().enumerate().position(is_misplaced) {
+                return Err(invalid(
+                    self.next + at,
+                    part[at],
+                    "a fingerprint whose topmost bits choose another bucket",
+                ));
+            }
+        }
+        let counted = match self.header.kind {
+            Kind::Fixed => self.displaced.count(part, self.next, Only),
+            Kind::Growing => self.displaced.count(part, self.next, self.header.generation()),
+        };
+        counted.map_err(|Single { bucket }| {
             let reason = "a displaced fingerprint that has but one bucket";
-            let is_single = |bucket, word| layout.displaced(word).any(|slot| home_of(slot, bucket) == bucket);
-            return Err(self.invalid_among(len, reason, is_single));
-        }
-        for home in &scratch.homes[..count] {
-            let count = &mut displaced[*home as usize];
-            *count = count.saturating_add(1);
-        }
-        Ok(())
-    }
-
-    /// The error of the first bucket of this part whose word is wrong.
-    #[cold]
-    fn invalid_among(&self, len: usize, reason: &'static str, is_wrong: impl Fn(usize, u64) -> bool) -> DecodeError {
-        let words = &self.scratch.words[..len];
-        let at = (0..len).find(|at| is_wrong(self.next + at, words[*at])).unwrap_or(0);
-        invalid(self.next + at, words[at], reason)
+            invalid(bucket, part[bucket - self.next], reason)
+        })
     }
 
     /// Looks at all words once more, now that all displaced fingerprints are counted.
     pub(crate) fn finish(self, words: impl Iterator<Item = u64>) -> Result<(), DecodeError> {
-        for (bucket, (word, displaced)) in words.zip(&*self.displaced).enumerate() {
+        for (bucket, (word, displaced)) in words.zip(self.displaced.counts()).enumerate() {
             let count = word::displaced_count(word);
             if count != u64::from(*displaced) && count != SATURATED {
                 return Err(invalid(bucket, word, "the displaced count is neither exact nor 15"));
