@@ -170,9 +170,9 @@ fn standard_plan(rate: f64) -> (u32, f64) {
 /// Probes and cells for each key of the blocked form.
 fn blocked_plan(rate: f64) -> (u32, f64) {
     let [single, double] = [1, 2].map(|bits_per_word| {
-        // Keys of a line: between 0 and more than are ever wanted the rate only rises.
-        let (mut low, mut high) = (0.0, 4096.0);
-        for _ in 0..50 {
+        // Keys of a line: between fewer and more than are ever wanted the rate only rises.
+        let (mut low, mut high) = (0.5, 4096.0);
+        while high - low > low * 1e-6 {
             let middle = f64::midpoint(low, high);
             *(if blocked_rate(middle, bits_per_word) <= rate { &mut low } else { &mut high }) = middle;
         }
@@ -183,34 +183,28 @@ fn blocked_plan(rate: f64) -> (u32, f64) {
 
 /// The rate of the blocked form with a mean number of keys in a line, all loads considered.
 fn blocked_rate(mean: f64, bits_per_word: u32) -> f64 {
-    let scatter = 12.0 * libm::sqrt(mean) + 30.0;
-    let (from, to) = (libm::floor((mean - scatter).max(0.0)), libm::ceil(mean + scatter));
+    let scatter = 9.0 * libm::sqrt(mean) + 30.0;
+    let (mut keys, last) = (libm::floor((mean - scatter).max(0.0)), mean + scatter);
     // The probability of the first load, by its logarithm: small numbers.
-    let mut probability = libm::exp(from * libm::log(mean) - mean - libm::lgamma(from + 1.0));
-    if mean == 0.0 {
-        return 0.0;
-    }
+    let mut load = libm::exp(keys * libm::log(mean) - mean - libm::lgamma(keys + 1.0));
+    // What becomes, with each key, of the chances that one bit, and both of two, were never set.
+    let of_key = [1.0, 2.0].map(|bits| libm::pow(1.0 - bits / 64.0, f64::from(bits_per_word)));
+    let [mut one, mut two] = of_key.map(|factor| libm::pow(factor, keys));
     let mut rate = 0.0;
-    let mut keys = from;
-    while keys <= to {
-        rate += probability * line_rate(keys, bits_per_word);
+    while keys <= last {
+        let word = match bits_per_word {
+            1 => 1.0 - one,
+            // The two bits of the key that is looked up are the same in one of 64 cases.
+            _ => (1.0 - one) / 64.0 + (1.0 - 2.0 * one + two) * 63.0 / 64.0,
+        };
+        let four = (word * word) * (word * word);
+        rate += load * four * four;
         keys += 1.0;
-        probability *= mean / keys;
+        load *= mean / keys;
+        one *= of_key[0];
+        two *= of_key[1];
     }
     rate
-}
-
-/// The chance that an absent key is found in a line with so many keys.
-fn line_rate(keys: f64, bits_per_word: u32) -> f64 {
-    let set = keys * f64::from(bits_per_word);
-    // That one bit, and that each of two bits, was never set.
-    let none = |of: f64| libm::pow(1.0 - of / 64.0, set);
-    let word = match bits_per_word {
-        1 => 1.0 - none(1.0),
-        // The two bits of the key are the same in one of 64 cases.
-        _ => (1.0 - none(1.0)) / 64.0 + (1.0 - 2.0 * none(1.0) + none(2.0)) * 63.0 / 64.0,
-    };
-    libm::pow(word, LINE as f64)
 }
 
 #[cfg(all(test, not(loom)))]
