@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// The most layers: as many halvings has the lowest rate of a layer from the highest one.
-pub(crate) const MAX_LAYERS: usize = 64;
+pub(crate) const MAX_LAYERS: usize = if cfg!(loom) { 4 } else { 64 };
 
 /// What a layer is made of.
 pub(crate) trait Cells: Sized {
@@ -127,7 +127,7 @@ pub(crate) struct Series {
 }
 
 /// Keys that the first layer has room for at least.
-const SMALLEST: usize = 64;
+const SMALLEST: usize = if cfg!(loom) { 1 } else { 64 };
 
 /// Layers are sized for a little more than their capacity, since they count as full a little early.
 const EARLY: f64 = 1.04;
@@ -329,6 +329,12 @@ impl<C: Cells> Layers<C> {
             }
             self.add(len)?;
         }
+    }
+
+    /// Whether the newest layer is full.
+    #[cfg(loom)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.newest_first().next().is_some_and(|layer| layer.full.load(Ordering::Relaxed))
     }
 
     #[cold]

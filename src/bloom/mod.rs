@@ -37,6 +37,9 @@ mod filter;
 mod layers;
 mod member;
 mod methods;
+#[cfg(loom)]
+#[allow(missing_docs, reason = "not public: each method is the operation of its name")]
+pub(crate) mod model;
 mod scalable;
 mod scalable_counting;
 mod shape;
