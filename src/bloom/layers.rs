@@ -33,6 +33,7 @@ use crate::{
     memory::AllocError,
     shards::Sharded,
     sync::{AtomicBool, AtomicUsize, Ordering},
+    table::Table,
 };
 
 /// The most layers: as many halvings has the lowest rate of a layer from the highest one.
@@ -42,6 +43,8 @@ pub(crate) const MAX_LAYERS: usize = if cfg!(loom) { 4 } else { 64 };
 pub(crate) trait Cells: Sized {
     fn new(shape: Shape, huge_pages: bool) -> Result<Self, AllocError>;
     fn shape(&self) -> &Shape;
+    fn table(&self) -> &Table;
+    fn table_mut(&mut self) -> &mut Table;
     /// How many cells are taken that were free.
     fn insert(&self, hash: u64) -> u32;
     fn contains(&self, hash: u64) -> bool;
@@ -60,6 +63,12 @@ impl Cells for Bits {
     }
     fn shape(&self) -> &Shape {
         &self.shape
+    }
+    fn table(&self) -> &Table {
+        &self.table
+    }
+    fn table_mut(&mut self) -> &mut Table {
+        &mut self.table
     }
     #[inline]
     fn insert(&self, hash: u64) -> u32 {
@@ -90,6 +99,12 @@ impl Cells for Counters {
     }
     fn shape(&self) -> &Shape {
         &self.shape
+    }
+    fn table(&self) -> &Table {
+        &self.table
+    }
+    fn table_mut(&mut self) -> &mut Table {
+        &mut self.table
     }
     #[inline]
     fn insert(&self, hash: u64) -> u32 {

@@ -45,6 +45,7 @@ mod scalable_counting;
 mod shape;
 #[allow(unsafe_code, reason = "the pointer to a layer")]
 mod slot;
+mod snapshot;
 mod standard;
 
 pub use builder::{

@@ -5,10 +5,11 @@ use core::{error::Error, fmt};
 use std::io::{self, Read};
 
 use super::{
+    Head,
     error::DecodeError,
-    header::{Header, Sizes},
+    header::{HEADER, Sizes},
     new_table,
-    payload::{self, Audit, CHUNK},
+    payload::{self, CHUNK, Check},
 };
 use crate::table::Table;
 
@@ -83,22 +84,22 @@ fn alloc(bytes: usize) -> DecodeError {
 /// Reads a snapshot and nothing after it. Memory grows with what arrives, unless it is known how much does: `len` bytes.
 ///
 /// As [`decode`](super::decode) otherwise.
-pub(crate) fn decode<A>(
+pub(crate) fn decode<H: Head, A>(
     reader: impl Read,
     len: Option<u64>,
-    accept: impl FnOnce(&Header) -> Result<A, DecodeError>,
-) -> Result<(Header, Table, A), LoadError> {
+    accept: impl FnOnce(&H) -> Result<A, DecodeError>,
+) -> Result<(H, Table, A), LoadError> {
     let mut stream = Stream { reader, read: 0 };
-    let mut head = [0; Header::LEN];
-    stream.fill(&mut head, Header::LEN as u64)?;
-    let header = Header::decode(&head)?;
+    let mut head = [0; HEADER];
+    stream.fill(&mut head, HEADER as u64)?;
+    let header = H::decode(&head)?;
     let accepted = accept(&header)?;
     let sizes = header.sizes();
     if let Some(len) = len {
         sizes.check(len)?;
     }
     let checksums = list(&mut stream, sizes)?;
-    header.check_checksums(&checksums)?;
+    header.check_list(&checksums)?;
     let table = match len {
         Some(_) => {
             let mut table = new_table(sizes.words()?)?;
@@ -121,7 +122,7 @@ pub(crate) fn decode<A>(
             table
         }
     };
-    let mut audit = Audit::new(&header)?;
+    let mut audit = header.check()?;
     audit.look_at(payload::of_table(&table))?;
     audit.finish(payload::of_table(&table))?;
     Ok((header, table, accepted))
@@ -130,7 +131,7 @@ pub(crate) fn decode<A>(
 /// The list of checksums, of which there are at most some megabytes.
 fn list(stream: &mut Stream<impl Read>, sizes: Sizes) -> Result<Vec<u8>, LoadError> {
     let mut list = Vec::new();
-    let bytes = sizes.payload_at() - Header::LEN;
+    let bytes = sizes.payload_at() - HEADER;
     while list.len() < bytes {
         let (start, next) = (list.len(), bytes.min(list.len() + CHUNK));
         list.try_reserve(next - start).map_err(|_| alloc(next))?;

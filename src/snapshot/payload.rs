@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
+    Head,
     error::DecodeError,
     header::{Header, Kind},
 };
@@ -22,11 +23,24 @@ pub(crate) const CHUNK: usize = 1 << 16;
 /// Writes the checksums of a payload, and counts its keys.
 pub(crate) fn seal(payload: &[u8], checksums: &mut [u8], layout: Layout) -> u64 {
     let mut keys = Tally::new(layout);
+    seal_and(payload, checksums, |word| keys.add(word));
+    keys.total()
+}
+
+/// Writes the checksums of a payload, and hands over its words.
+pub(crate) fn seal_and(payload: &[u8], checksums: &mut [u8], mut take: impl FnMut(u64)) {
     for (chunk, checksum) in payload.chunks(CHUNK).zip(checksums.as_chunks_mut().0) {
         *checksum = xxh3_64(chunk).to_le_bytes();
-        words(chunk).for_each(|word| keys.add(word));
+        words(chunk).for_each(&mut take);
     }
-    keys.total()
+}
+
+/// Checks what has to hold of the words.
+pub(crate) trait Check {
+    /// Looks at the next words.
+    fn look_at(&mut self, words: impl Iterator<Item = u64>) -> Result<(), DecodeError>;
+    /// Looks at all words once more.
+    fn finish(self, words: impl Iterator<Item = u64>) -> Result<(), DecodeError>;
 }
 
 /// Compares a chunk with its checksum in the list.
@@ -65,27 +79,6 @@ impl<'h> Audit<'h> {
     pub(crate) fn new(header: &'h Header) -> Result<Self, DecodeError> {
         let displaced = try_boxed(header.sizes().words()?, || 0)?;
         Ok(Self { header, displaced, geometry: header.geometry(), keys: Tally::new(header.layout), next: 0 })
-    }
-
-    /// Looks at the words of the next buckets.
-    pub(crate) fn look_at(&mut self, mut words: impl Iterator<Item = u64>) -> Result<(), DecodeError> {
-        let mut part = [0; PART];
-        loop {
-            let mut len = 0;
-            for (place, word) in part.iter_mut().zip(words.by_ref()) {
-                *place = word;
-                len += 1;
-            }
-            if len == 0 {
-                return Ok(());
-            }
-            let part = &part[..len];
-            match self.header.kind {
-                Kind::Fixed => self.look_at_part(part, Only),
-                Kind::Growing => self.look_at_part(part, self.header.generation()),
-            }?;
-            self.next += len;
-        }
     }
 
     /// With a layout that the compiler knows: this takes most of the time of loading.
@@ -151,9 +144,32 @@ impl<'h> Audit<'h> {
         }
         Ok(())
     }
+}
+
+impl Check for Audit<'_> {
+    /// Looks at the words of the next buckets.
+    fn look_at(&mut self, mut words: impl Iterator<Item = u64>) -> Result<(), DecodeError> {
+        let mut part = [0; PART];
+        loop {
+            let mut len = 0;
+            for (place, word) in part.iter_mut().zip(words.by_ref()) {
+                *place = word;
+                len += 1;
+            }
+            if len == 0 {
+                return Ok(());
+            }
+            let part = &part[..len];
+            match self.header.kind {
+                Kind::Fixed => self.look_at_part(part, Only),
+                Kind::Growing => self.look_at_part(part, self.header.generation()),
+            }?;
+            self.next += len;
+        }
+    }
 
     /// Looks at all words once more, now that all displaced fingerprints are counted.
-    pub(crate) fn finish(self, words: impl Iterator<Item = u64>) -> Result<(), DecodeError> {
+    fn finish(self, words: impl Iterator<Item = u64>) -> Result<(), DecodeError> {
         for (bucket, (word, displaced)) in words.zip(&*self.displaced).enumerate() {
             let count = word::displaced_count(word);
             if count != u64::from(*displaced) && count != SATURATED {
