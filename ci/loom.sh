@@ -31,6 +31,9 @@ drain_uncounted                  growth reader_against_drain
 free_at_once                     growth reclamation
 snapshot_without_gate            snapshot snapshot_against_relocation snapshot_against_kick snapshot_against_growth
 gate_without_fence               snapshot snapshot_against_relocation
+counter_without_compare          bloom two_inserters_of_one_word reader_against_insert_and_remove
+count_probes_twice               bloom probes_that_meet
+layer_over_layer                 bloom two_inserters_add_a_layer
 "
 
 for name in "$@"; do
