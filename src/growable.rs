@@ -12,8 +12,8 @@ use crossbeam_epoch::pin;
 
 use crate::{
     DecodeError, GrowableCuckooFilterBuilder, InsertError, InsertHashesError, StableBuildHasher, Stats, Xxh3, batch,
-    growth::Growing,
-    sizing::{self, GrowthPlan},
+    growth::{Growing, GrowthPlan},
+    sizing,
     snapshot::{
         OtherSize, Source,
         hasher::Id,
@@ -78,13 +78,13 @@ pub struct GrowableCuckooFilter<T: ?Sized, S = Xxh3> {
 }
 
 impl<T: ?Sized> GrowableCuckooFilter<T> {
-    /// A filter that starts with room for `n` distinct keys and doubles until it has room for at least 128 times as many (at least 128 times 4,096 buckets), with a
-    /// false-positive rate of at most 0.001 at 128 times `n` keys (up to about twice as many may go in, at a higher rate), a random seed and the default hasher.
+    /// A filter that starts with room for `n` distinct keys (and at least with 4,096 buckets) and doubles up to seven times, to about 128 times the room, with a
+    /// false-positive rate of at most 0.001 at its [`max_capacity`](Self::max_capacity), a random seed and the default hasher. Fewer times above 30 million keys, where
+    /// a table has no more buckets.
     ///
     /// # Panics
     ///
-    /// If the capacity overflows or cannot be allocated, like `Vec::with_capacity`, and above about 45 million keys, where no layout holds the rate after so many
-    /// doublings. [`builder`](Self::builder) returns an error instead, and takes a lower maximum.
+    /// If the capacity overflows or cannot be allocated, like `Vec::with_capacity`. [`builder`](Self::builder) returns an error instead.
     ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::with_capacity(1_000);
@@ -678,7 +678,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// # Ok::<(), koel::BuildError>(())
     /// ```
     pub fn max_capacity(&self) -> usize {
-        self.growing.plan.capacity(self.growing.plan.doublings)
+        self.growing.plan.max_capacity()
     }
 
     /// Buckets of the table, while growing of the larger one; each is one 64-bit word.

@@ -65,15 +65,18 @@ mod real {
         /// A table of `len` empty words; `len` is not 0.
         pub(crate) fn new(len: usize, huge_pages: bool) -> Result<Self, AllocError> {
             let bytes = len.saturating_mul(size_of::<AtomicWord>());
+            let error = AllocError { bytes };
             #[cfg(feature = "std")]
-            if (huge_pages || bytes >= MAPPED_BYTES)
-                && let Some(table) = Self::mapped(len, bytes, huge_pages)
-            {
-                return Ok(table);
+            if huge_pages || bytes >= MAPPED_BYTES {
+                match Self::mapped(len, bytes, huge_pages) {
+                    Some(table) => return Ok(table),
+                    // The heap may still have what no map is to be had for, but would write zeros to all of it.
+                    None if bytes >= MAPPED_BYTES => return Err(error),
+                    None => {}
+                }
             }
             #[cfg(not(feature = "std"))]
             let _ = huge_pages;
-            let error = AllocError { bytes };
             let layout = Layout::from_size_align(bytes, CACHE_LINE).map_err(|_| error)?;
             assert!(layout.size() != 0);
             // SAFETY: the layout's size is not 0.

@@ -23,10 +23,13 @@ mod drain;
     reason = "not public: each method is the operation of its name"
 )]
 pub(crate) mod model;
+mod plan;
 mod shrink;
 mod snapshot;
 #[allow(unsafe_code, reason = "the pointer to the tables")]
 mod state;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 use alloc::sync::Arc;
 use core::convert::Infallible;
@@ -44,12 +47,12 @@ use crate::{
     kick::{self, Surroundings},
     memory::AllocError,
     seq::{Sequences, Stripes},
-    sizing::GrowthPlan,
     stats::{Counters, Event},
     sync::{self, AtomicBool, Ordering},
     word::{self, Slot},
     words::Shared,
 };
+pub(crate) use plan::GrowthPlan;
 use state::{Generation, State, StateCell, StateRef};
 
 /// Hashes of a batch that are looked up in two tables at a time: many more than are under way in a look-up, and little of

@@ -3,7 +3,7 @@
 use crossbeam_epoch::{Collector, Guard};
 use crossbeam_utils::Backoff;
 
-use super::{Around, Growing, state::unguarded};
+use super::{Around, Growing, GrowthPlan, state::unguarded};
 use crate::{
     cells::Cells,
     error::InsertError,
@@ -12,7 +12,6 @@ use crate::{
         Surroundings,
         relocate::{Hop, Relocation, relocate},
     },
-    sizing::GrowthPlan,
     word::{self, Layout, Slot},
     words::{Frozen, Snapshot},
 };

@@ -2,8 +2,8 @@
 
 use crossbeam_epoch::Guard;
 
-use super::{Growing, state::Generation};
-use crate::{error::BuildError, sizing::GrowthPlan, snapshot::OtherSize, table::Table};
+use super::{Growing, GrowthPlan, state::Generation};
+use crate::{error::BuildError, snapshot::OtherSize, table::Table};
 
 impl Growing {
     /// A filter with one table, which has doubled so often, and so many keys.
