@@ -8,8 +8,6 @@ use core::{
     marker::PhantomData,
 };
 
-use crossbeam_epoch::pin;
-
 use crate::{
     DecodeError, GrowableCuckooFilterBuilder, InsertError, InsertHashesError, StableBuildHasher, Stats, Xxh3, batch,
     growth::{Growing, GrowthPlan},
@@ -23,7 +21,7 @@ use crate::{
     table::Table,
 };
 
-/// Hashes that are looked up under one guard, so that a long batch does not hold up the release of old tables.
+/// Hashes that are looked up in the tables of one moment: few enough to be looked up again if the filter has grown meanwhile.
 const CHUNK: usize = 64 * batch::GROUP;
 
 /// A [`CuckooFilter`](crate::CuckooFilter) that doubles when it is full: for caches that do not know their final size.
@@ -296,7 +294,7 @@ impl<T: ?Sized, S: BuildHasher> GrowableCuckooFilter<T, S> {
             found,
             |key| self.hash_of(key.borrow()),
             |hashes, found| {
-                self.growing.contains_hashes(hashes, found, &pin());
+                self.growing.contains_hashes(hashes, found);
             },
         );
     }
@@ -319,7 +317,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> Result<(), InsertError> {
-        self.growing.insert(self.growing.class(hash), &pin())
+        self.growing.insert(self.growing.class(hash))
     }
 
     /// [`insert_if_absent`](Self::insert_if_absent) for a hash.
@@ -334,7 +332,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn insert_if_absent_hash(&self, hash: u64) -> Result<bool, InsertError> {
-        self.growing.insert_if_absent(self.growing.class(hash), &pin())
+        self.growing.insert_if_absent(self.growing.class(hash))
     }
 
     /// [`contains`](Self::contains) for a hash.
@@ -345,7 +343,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.growing.contains(self.growing.class(hash), &pin())
+        self.growing.contains(self.growing.class(hash))
     }
 
     /// [`remove`](Self::remove) for a hash.
@@ -357,7 +355,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64) -> bool {
-        self.growing.remove(self.growing.class(hash), &pin())
+        self.growing.remove(self.growing.class(hash))
     }
 
     /// [`count`](Self::count) for a hash.
@@ -369,7 +367,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn count_hash(&self, hash: u64) -> usize {
-        self.growing.count(self.growing.class(hash), &pin())
+        self.growing.count(self.growing.class(hash))
     }
 
     /// [`contains_hash`](Self::contains_hash) for many hashes: `found[i]` tells of `hashes[i]`.
@@ -396,7 +394,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         batch::check_lengths(hashes.len(), found.len());
         for (hashes, found) in hashes.chunks(CHUNK).zip(found.chunks_mut(CHUNK)) {
-            self.growing.contains_hashes(hashes, found, &pin());
+            self.growing.contains_hashes(hashes, found);
         }
     }
 
@@ -422,7 +420,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(selected, [1, 3]);
     /// ```
     pub fn select_hashes(&self, hashes: &[u64], selected: &mut Vec<u32>) {
-        batch::select(hashes, selected, |hashes, found| self.growing.contains_hashes(hashes, found, &pin()));
+        batch::select(hashes, selected, |hashes, found| self.growing.contains_hashes(hashes, found));
     }
 
     /// [`insert_hash`](Self::insert_hash) for many hashes, up to the first that is refused.
@@ -449,7 +447,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
         let mut inserted = 0;
         for hashes in hashes.chunks(CHUNK) {
             self.growing
-                .insert_hashes(hashes, &pin())
+                .insert_hashes(hashes)
                 .map_err(|error| InsertHashesError { inserted: inserted + error.inserted, ..error })?;
             inserted += hashes.len();
         }
@@ -484,7 +482,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     pub fn remove_hashes(&self, hashes: &[u64], removed: &mut [bool]) {
         batch::check_lengths(hashes.len(), removed.len());
         for (hashes, removed) in hashes.chunks(CHUNK).zip(removed.chunks_mut(CHUNK)) {
-            self.growing.remove_hashes(hashes, removed, &pin());
+            self.growing.remove_hashes(hashes, removed);
         }
     }
 
@@ -509,7 +507,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(filter.generation(), 0);
     /// ```
     pub fn generation(&self) -> u32 {
-        self.growing.doublings(&pin())
+        self.growing.doublings()
     }
 
     /// Whether the filter is growing: there are two tables, and fingerprints are still to be moved to the larger one.
@@ -523,7 +521,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert!(!filter.is_draining());
     /// ```
     pub fn is_draining(&self) -> bool {
-        self.growing.is_draining(&pin())
+        self.growing.is_draining()
     }
 
     /// Moves the fingerprints of about `max_buckets` buckets (rounded up to 32) to the larger table, if the filter is growing; how many buckets were
@@ -543,7 +541,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(filter.drain(1_000), 0);
     /// ```
     pub fn drain(&self, max_buckets: usize) -> usize {
-        self.growing.drain(max_buckets, &pin())
+        self.growing.drain(max_buckets)
     }
 
     /// Moves all fingerprints that are left to the larger table, if the filter is growing.
@@ -562,7 +560,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert!(!filter.is_draining());
     /// ```
     pub fn finish_draining(&self) {
-        self.growing.finish_draining(&pin());
+        self.growing.finish_draining();
     }
 
     /// Grows until there is room for so many keys more, and does the draining of all growths but the last.
@@ -587,7 +585,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// # Ok::<(), koel::InsertError>(())
     /// ```
     pub fn reserve(&self, additional: usize) -> Result<(), InsertError> {
-        self.growing.reserve(additional, &pin())
+        self.growing.reserve(additional)
     }
 
     /// Halves the table as often as its keys fit, at most down to the initial size. If memory for the smaller table is not to be had nothing changes.
@@ -631,7 +629,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(filter.len(), 1);
     /// ```
     pub fn len(&self) -> usize {
-        self.growing.keys(&pin())
+        self.growing.keys()
     }
 
     /// Whether no key is in, with the exactness of [`len`](Self::len).
@@ -692,7 +690,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(filter.buckets(), 4_096);
     /// ```
     pub fn buckets(&self) -> usize {
-        self.growing.buckets(&pin())
+        self.growing.buckets()
     }
 
     /// Slots of a bucket, each for one key: 2 to 6.
@@ -752,7 +750,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert!(filter.memory_bytes() < 64 * 1024);
     /// ```
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.growing.memory_bytes(&pin())
+        size_of::<Self>() + self.growing.memory_bytes()
     }
 
     /// The share of absent keys for which [`contains`](Self::contains) is expected to say `true` with what is in now, if the keys in it are distinct.
@@ -839,15 +837,14 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(filter.stats().keys, 1);
     /// ```
     pub fn stats(&self) -> Stats {
-        let guard = &pin();
-        let slots = self.growing.slots(guard);
-        Stats::new(self.growing.plan.layout, slots, &self.growing.counters, self.growing.words(guard))
+        let slots = self.growing.slots();
+        Stats::new(self.growing.plan.layout, slots, &self.growing.counters, self.growing.words())
     }
 
     /// All words of the table, or of both. For this project's own tests.
     #[doc(hidden)]
     pub fn words(&self) -> Vec<u64> {
-        self.growing.words(&pin()).collect()
+        self.growing.words().collect()
     }
 }
 
@@ -866,7 +863,7 @@ impl<T: ?Sized, S: StableBuildHasher> Source for Taken<'_, T, S> {
     }
 
     fn copy(&self, words: &mut [[u8; 8]]) -> Result<u32, OtherSize> {
-        self.0.growing.copy_words(words, &pin())
+        self.0.growing.copy_words(words)
     }
 }
 

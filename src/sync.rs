@@ -12,6 +12,11 @@
 
 pub(crate) use core::sync::atomic::Ordering;
 
+#[cfg(all(feature = "growth", not(loom)))]
+pub(crate) use core::sync::atomic::AtomicPtr;
+
+#[cfg(all(feature = "growth", loom))]
+pub(crate) use loom::sync::atomic::AtomicPtr;
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence};
 #[cfg(not(loom))]
@@ -77,6 +82,12 @@ impl AtomicWord {
     pub(crate) fn reset(&self) {
         // Relaxed: whoever uses the table next was told so by other means.
         self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Empties the bucket as a page is that was given back: whoever sees it sees what was done before.
+    #[cfg(loom)]
+    pub(crate) fn give_back(&self) {
+        self.0.store(0, Ordering::Release);
     }
 
     /// Gives the bucket this word; nobody else can be looking.

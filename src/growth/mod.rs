@@ -32,9 +32,8 @@ mod state;
 mod tests;
 
 use alloc::sync::Arc;
-use core::convert::Infallible;
+use core::{convert::Infallible, ptr};
 
-use crossbeam_epoch::Guard;
 use crossbeam_utils::Backoff;
 
 use crate::{
@@ -53,7 +52,7 @@ use crate::{
     words::Shared,
 };
 pub(crate) use plan::GrowthPlan;
-use state::{Generation, State, StateCell, StateRef};
+use state::{Generation, State, StateCell};
 
 /// Hashes of a batch that are looked up in two tables at a time: many more than are under way in a look-up, and little of
 /// the stack, of which loom gives a thread but 32 KiB.
@@ -76,7 +75,7 @@ pub(crate) struct Growing {
 /// The tables as one thread sees them, and how to work on each.
 #[derive(Clone, Copy)]
 struct View<'g> {
-    state: StateRef<'g>,
+    state: &'g State,
     current: &'g Generation,
     new: Cells<'g, Doubled>,
     old: Option<Old<'g>>,
@@ -112,7 +111,7 @@ impl Growing {
             claims: Claims::new(stripes)?,
             counters: Counters::for_buckets(plan.base << plan.doublings)?,
             gate: Gate::for_buckets(plan.base << plan.doublings)?,
-            state: StateCell::new(State { current, draining: None }),
+            state: StateCell::new(State::new(current, None)),
             growing: AtomicBool::new(false),
             huge_pages,
         })
@@ -139,39 +138,39 @@ impl Growing {
     }
 
     #[inline(always)]
-    fn view<'g>(&'g self, guard: &'g Guard) -> View<'g> {
-        self.view_of(self.state.load(guard))
+    fn view(&self) -> View<'_> {
+        self.view_of(self.state.load())
     }
 
     /// The view for those who may replace the state.
     #[inline(always)]
-    fn view_to_change<'g>(&'g self, guard: &'g Guard) -> View<'g> {
-        self.view_of(self.state.peek(guard))
+    fn view_to_change(&self) -> View<'_> {
+        self.view_of(self.state.peek())
     }
 
     #[inline(always)]
-    fn view_of<'g>(&'g self, state: StateRef<'g>) -> View<'g> {
-        let current = &*state.get().current;
-        let old = state.get().draining.as_deref();
+    fn view_of<'g>(&'g self, state: &'g State) -> View<'g> {
+        let current = &*state.current;
+        let old = state.draining.as_deref();
         let old = old.map(|generation| Old { generation, cells: self.cells(generation) });
         View { state, current, new: self.cells(current), old }
     }
 
     /// Whether what was not found in this view is nowhere.
     #[inline(always)]
-    fn is_current(&self, view: &View<'_>, guard: &Guard) -> bool {
-        cfg!(koel_mutation = "grow_without_state_check") || self.state.load(guard) == view.state
+    fn is_current(&self, view: &View<'_>) -> bool {
+        cfg!(koel_mutation = "grow_without_state_check") || ptr::eq(self.state.load(), view.state)
     }
 
     #[inline]
-    pub(crate) fn contains(&self, class: Class, guard: &Guard) -> bool {
+    pub(crate) fn contains(&self, class: Class) -> bool {
         loop {
-            let view = self.view(guard);
+            let view = self.view();
             let found = match &view.old {
                 None => view.contains_new(class),
                 Some(old) => self.contains_draining(&view, old, class),
             };
-            if found || self.is_current(&view, guard) {
+            if found || self.is_current(&view) {
                 return found;
             }
         }
@@ -213,16 +212,16 @@ impl Growing {
     }
 
     /// Whether the class has a key. See [`Cells::has_key`].
-    fn has_key(&self, class: Class, guard: &Guard) -> bool {
+    fn has_key(&self, class: Class) -> bool {
         let backoff = Backoff::new();
         loop {
-            let view = self.view(guard);
+            let view = self.view();
             let before = self.sequences.before(class.home);
             let found = view.tables().any(|cells| {
                 let candidates = cells.candidates(class);
                 cells.shows(&candidates, cells.seen(&candidates))
             });
-            let unchanged = self.sequences.after(class.home) == before && self.is_current(&view, guard);
+            let unchanged = self.sequences.after(class.home) == before && self.is_current(&view);
             if unchanged && (!found || Sequences::is_quiet(before)) {
                 return found;
             }
@@ -233,44 +232,62 @@ impl Growing {
     }
 
     /// Copies of the class. One that is being moved may be counted twice.
-    pub(crate) fn count(&self, class: Class, guard: &Guard) -> usize {
+    pub(crate) fn count(&self, class: Class) -> usize {
         loop {
-            let view = self.view(guard);
+            let view = self.view();
             let before = self.sequences.before(class.home);
             let copies = view.tables().map(|cells| {
                 let candidates = cells.candidates(class);
                 cells.copies(&candidates, cells.seen(&candidates))
             });
             let copies = copies.sum();
-            if self.sequences.after(class.home) == before && self.is_current(&view, guard) {
+            if self.sequences.after(class.home) == before && self.is_current(&view) {
                 return copies;
             }
         }
     }
 
     #[inline]
-    pub(crate) fn insert(&self, class: Class, guard: &Guard) -> Result<(), InsertError> {
-        let view = self.view(guard);
-        // Without another table this is all that most inserts do. The table may have become the older one meanwhile: a slot that is not
-        // sealed yet is as good as ever.
-        if view.old.is_some() || !view.new.place(view.new.home(class), Slot::at_home(class.fingerprint)) {
-            self.insert_or_grow(class, guard)?;
+    pub(crate) fn insert(&self, class: Class) -> Result<(), InsertError> {
+        let view = self.view();
+        // Without another table this is all that most inserts do.
+        let placed = view.old.is_none()
+            && !self.state.has_left()
+            && view.new.place(view.new.home(class), Slot::at_home(class.fingerprint))
+            && (self.is_current(&view) || !self.took_late_copy(&view, class));
+        if !placed {
+            self.insert_or_grow(class)?;
         }
         self.counters.add(Event::Inserted);
         Ok(())
     }
 
+    /// Takes back a copy that was placed in the only table of a view which is not that of now; `false` if that is not needed.
+    ///
+    /// If the table is in use the copy was placed before its slot was sealed, and is as good as any. If it is not, all its slots were sealed before it was left. So either
+    /// the copy was moved before that, and is not there any more; or it was placed in a page that had been given back, where nobody will ever look for it.
+    #[cold]
     #[inline(never)]
-    fn insert_or_grow(&self, class: Class, guard: &Guard) -> Result<(), InsertError> {
+    fn took_late_copy(&self, view: &View<'_>, class: Class) -> bool {
+        !cfg!(koel_mutation = "trust_late_copies")
+            && !self.state.load().has(view.current)
+            && view.new.clear_home(&view.new.candidates(class))
+    }
+
+    #[inline(never)]
+    fn insert_or_grow(&self, class: Class) -> Result<(), InsertError> {
         // Whoever waits below waits for threads that are inside too.
-        let _inside = self.gate.enter();
+        let inside = self.gate.enter();
+        if self.state.has_left() {
+            self.state.give_back(&self.gate, &inside);
+        }
         let backoff = Backoff::new();
         loop {
-            let view = self.view_to_change(guard);
+            let view = self.view_to_change();
             if view.old.is_some() {
-                self.help(&view, guard);
+                self.help(&view);
             }
-            let around = Around { filter: self, view: &view, guard };
+            let around = Around { filter: self, view: &view };
             let candidates = view.new.candidates(class);
             // Both, whether or not both are needed; and one of them is enough.
             let home = around.is_ready(candidates.home);
@@ -282,7 +299,7 @@ impl Growing {
                 return Ok(());
             }
             let filled = view.new.is_filled_by(&candidates);
-            if self.state.peek(guard) != view.state && !cfg!(koel_mutation = "grow_without_state_check") {
+            if !ptr::eq(self.state.peek(), view.state) && !cfg!(koel_mutation = "grow_without_state_check") {
                 continue;
             }
             if view.old.is_some() {
@@ -290,8 +307,7 @@ impl Growing {
                 sync::snooze(&backoff);
                 continue;
             }
-            let refusal =
-                if filled { Some(InsertError::TooManyCopies) } else { self.grow(&view, guard, &backoff).err() };
+            let refusal = if filled { Some(InsertError::TooManyCopies) } else { self.grow(&view, &backoff).err() };
             if let Some(error) = refusal {
                 self.counters.add(Event::Refused);
                 return Err(error);
@@ -299,20 +315,20 @@ impl Growing {
         }
     }
 
-    pub(crate) fn insert_if_absent(&self, class: Class, guard: &Guard) -> Result<bool, InsertError> {
+    pub(crate) fn insert_if_absent(&self, class: Class) -> Result<bool, InsertError> {
         let _claim = self.claims.claim(class.home);
-        if self.has_key(class, guard) {
+        if self.has_key(class) {
             return Ok(false);
         }
-        self.insert(class, guard).map(|()| true)
+        self.insert(class).map(|()| true)
     }
 
     #[inline]
-    pub(crate) fn remove(&self, class: Class, guard: &Guard) -> bool {
-        let taken = self.take_from_new_home(class, guard).unwrap_or_else(|| {
+    pub(crate) fn remove(&self, class: Class) -> bool {
+        let taken = self.take_from_new_home(class).unwrap_or_else(|| {
             let _inside = self.gate.enter();
             self.sequences.advance(class.home);
-            self.take(class, guard)
+            self.take(class)
         });
         if taken {
             self.counters.add(Event::Removed);
@@ -322,8 +338,8 @@ impl Growing {
 
     /// Takes an undisplaced copy by the current home word alone, if that decides. See [`Cells::take_from_home_alone`].
     #[inline]
-    fn take_from_new_home(&self, class: Class, guard: &Guard) -> Option<bool> {
-        let view = self.view(guard);
+    fn take_from_new_home(&self, class: Class) -> Option<bool> {
+        let view = self.view();
         if let Some(old) = &view.old {
             // All copies are in the new table, and its home word knows of them, only if there is nothing in the old one.
             let home = old.cells.word(old.cells.home(class)).load();
@@ -333,64 +349,64 @@ impl Growing {
             }
         }
         let taken = view.new.take_from_home_alone(&view.new.candidates(class))?;
-        (taken || self.is_current(&view, guard)).then_some(taken)
+        (taken || self.is_current(&view)).then_some(taken)
     }
 
     /// Takes one copy of the class from wherever it is; `false` if a validated read finds none. The caller has advanced the sequence, once.
-    fn take(&self, class: Class, guard: &Guard) -> bool {
+    fn take(&self, class: Class) -> bool {
         loop {
-            let view = self.view(guard);
+            let view = self.view();
             let before = self.sequences.before(class.home);
             if view.tables().any(|cells| cells.clear_any(&cells.candidates(class))) {
                 return true;
             }
-            if self.sequences.after(class.home) == before && self.is_current(&view, guard) {
+            if self.sequences.after(class.home) == before && self.is_current(&view) {
                 return false;
             }
         }
     }
 
     /// Takes a copy that is one too many. See [`Surroundings::settle`].
-    fn settle(&self, class: Class, guard: &Guard) {
-        if !self.take(class, guard) {
+    fn settle(&self, class: Class) {
+        if !self.take(class) {
             self.counters.add(Event::Inserted);
         }
     }
 
     /// Publishes a table of twice the size, or waits for the thread that is about to. The view has but one table, which is full.
-    fn grow(&self, view: &View<'_>, guard: &Guard, backoff: &Backoff) -> Result<(), InsertError> {
+    fn grow(&self, view: &View<'_>, backoff: &Backoff) -> Result<(), InsertError> {
         let doublings = view.current.place.doublings();
         let slots = view.current.buckets() * self.plan.layout.slots();
         // Below half load it is keys of nearly equal hashes that fill a place of the table, and would fill it again after any growth.
         if doublings == self.plan.doublings || self.counters.keys(slots) < slots / 2 {
             return Err(InsertError::Full);
         }
-        self.double(view, guard, backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })
+        self.double(view, backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })
     }
 
-    fn double(&self, view: &View<'_>, guard: &Guard, backoff: &Backoff) -> Result<(), AllocError> {
+    fn double(&self, view: &View<'_>, backoff: &Backoff) -> Result<(), AllocError> {
         // Acquire: the state that the last grower published is visible. Pairs with the Release of `GrowingFlag`.
         if self.growing.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
             sync::snooze(backoff);
             return Ok(());
         }
         let _flag = GrowingFlag(&self.growing);
-        if self.state.peek(guard) == view.state {
+        if ptr::eq(self.state.peek(), view.state) {
             let doublings = view.current.place.doublings() + 1;
             let double = Generation::new(self.plan.base, self.plan.layout, doublings, self.huge_pages)?;
-            let draining = Some(Arc::clone(&view.state.get().current));
-            self.state.replace(view.state, State { current: Arc::new(double), draining }, guard);
+            let draining = Some(Arc::clone(&view.state.current));
+            self.state.replace(view.state, State::new(Arc::new(double), draining));
         }
         Ok(())
     }
 
     /// Grows until the table has room for so many keys more.
-    pub(crate) fn reserve(&self, additional: usize, guard: &Guard) -> Result<(), InsertError> {
+    pub(crate) fn reserve(&self, additional: usize) -> Result<(), InsertError> {
         let backoff = Backoff::new();
-        let wanted = self.keys(guard).saturating_add(additional);
+        let wanted = self.keys().saturating_add(additional);
         loop {
             let inside = self.gate.enter();
-            let view = self.view_to_change(guard);
+            let view = self.view_to_change();
             let doublings = view.current.place.doublings();
             if self.plan.capacity(doublings) >= wanted {
                 return Ok(());
@@ -400,41 +416,34 @@ impl Growing {
             }
             if view.old.is_some() {
                 drop(inside);
-                self.finish_draining(guard);
+                self.finish_draining();
             } else {
-                self.double(&view, guard, &backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })?;
+                self.double(&view, &backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })?;
             }
         }
     }
 
     /// [`contains`](Self::contains) for many hashes.
-    pub(crate) fn contains_hashes(&self, hashes: &[u64], found: &mut [bool], guard: &Guard) {
-        let view = self.view(guard);
+    pub(crate) fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+        let view = self.view();
         match &view.old {
             None => batch::contains(&view.new, view.current.cached, hashes, found),
             Some(old) => {
                 for (hashes, found) in hashes.chunks(PART).zip(found.chunks_mut(PART)) {
-                    self.contains_hashes_draining(&view, old, hashes, found, guard);
+                    self.contains_hashes_draining(&view, old, hashes, found);
                 }
             }
         }
-        if !self.is_current(&view, guard) {
+        if !self.is_current(&view) {
             // A few of these answers may be wrong, and growth is rare.
             for (hash, found) in hashes.iter().zip(found) {
-                *found = *found || self.contains(self.class(*hash), guard);
+                *found = *found || self.contains(self.class(*hash));
             }
         }
     }
 
     /// As many hashes as the stack has room for, in two tables: those whose buckets in the older one are known to be sealed only in the newer one.
-    fn contains_hashes_draining(
-        &self,
-        view: &View<'_>,
-        old: &Old<'_>,
-        hashes: &[u64],
-        found: &mut [bool],
-        guard: &Guard,
-    ) {
+    fn contains_hashes_draining(&self, view: &View<'_>, old: &Old<'_>, hashes: &[u64], found: &mut [bool]) {
         let mut in_both = [0_u64; PART];
         let mut places = [0_u16; PART];
         let mut before = [0_u64; PART];
@@ -455,30 +464,30 @@ impl Growing {
             *found |= in_old;
             if !*found {
                 let class = self.class(*hash);
-                *found = self.sequences.after(class.home) != before && self.contains(class, guard);
+                *found = self.sequences.after(class.home) != before && self.contains(class);
             }
         }
     }
 
     /// [`insert`](Self::insert) for many hashes.
-    pub(crate) fn insert_hashes(&self, hashes: &[u64], guard: &Guard) -> Result<(), InsertHashesError> {
+    pub(crate) fn insert_hashes(&self, hashes: &[u64]) -> Result<(), InsertHashesError> {
         // The words of this view are only asked for: if the filter grows meanwhile they are the wrong ones, which costs time and nothing else.
-        let view = self.view(guard);
+        let view = self.view();
         let full = |home| self.plan.layout.is_full(home);
         let look_ahead = |class| {
             if !view.current.cached {
                 kick::look_ahead(&view.new, class);
             }
         };
-        batch::staged(&view.new, hashes, full, look_ahead, |_, class| self.insert(class, guard))
+        batch::staged(&view.new, hashes, full, look_ahead, |_, class| self.insert(class))
             .map_err(|(inserted, error)| InsertHashesError { inserted, error })
     }
 
     /// [`remove`](Self::remove) for many hashes.
-    pub(crate) fn remove_hashes(&self, hashes: &[u64], removed: &mut [bool], guard: &Guard) {
-        let view = self.view(guard);
+    pub(crate) fn remove_hashes(&self, hashes: &[u64], removed: &mut [bool]) {
+        let view = self.view();
         let remove = |index: usize, class| {
-            removed[index] = self.remove(class, guard);
+            removed[index] = self.remove(class);
             Ok::<(), Infallible>(())
         };
         let Ok(()) = batch::staged(&view.new, hashes, |home| word::displaced_count(home) != 0, |_| {}, remove)
@@ -486,37 +495,35 @@ impl Growing {
     }
 
     /// Keys that are in.
-    pub(crate) fn keys(&self, guard: &Guard) -> usize {
-        self.counters.keys(self.slots(guard))
+    pub(crate) fn keys(&self) -> usize {
+        self.counters.keys(self.slots())
     }
 
     /// Slots of the larger table.
-    pub(crate) fn slots(&self, guard: &Guard) -> usize {
-        self.buckets(guard) * self.plan.layout.slots()
+    pub(crate) fn slots(&self) -> usize {
+        self.buckets() * self.plan.layout.slots()
     }
 
-    pub(crate) fn doublings(&self, guard: &Guard) -> u32 {
-        self.view(guard).current.place.doublings()
+    pub(crate) fn doublings(&self) -> u32 {
+        self.view().current.place.doublings()
     }
 
-    pub(crate) fn buckets(&self, guard: &Guard) -> usize {
-        self.view(guard).current.buckets()
+    pub(crate) fn buckets(&self) -> usize {
+        self.view().current.buckets()
     }
 
-    pub(crate) fn is_draining(&self, guard: &Guard) -> bool {
-        self.view(guard).old.is_some()
+    pub(crate) fn is_draining(&self) -> bool {
+        self.view().old.is_some()
     }
 
     /// All words of all tables, the older one first, each read at a moment of its own.
-    pub(crate) fn words<'g>(&'g self, guard: &'g Guard) -> impl Iterator<Item = u64> + use<'g> {
-        self.view(guard).tables().flat_map(|cells| cells.words())
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.view().tables().flat_map(|cells| cells.words())
     }
 
-    /// Bytes on the heap.
-    pub(crate) fn memory_bytes(&self, guard: &Guard) -> usize {
-        let view = self.view(guard);
-        let tables = view.current.memory_bytes() + view.old.map_or(0, |old| old.generation.memory_bytes());
-        tables
+    /// Bytes on the heap and in maps, those of tables that were left included as long as they are not given back.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.state.load().tables().map(Generation::memory_bytes).sum::<usize>()
             + self.sequences.memory_bytes()
             + self.claims.memory_bytes()
             + self.counters.memory_bytes()
@@ -525,9 +532,9 @@ impl Growing {
 
     /// Empties the filter, in a table of the size it has.
     pub(crate) fn clear(&mut self) {
-        let state = self.state.get_mut();
-        state.draining = None;
-        state.current.clear();
+        let current = Arc::clone(&self.state.load().current);
+        current.clear();
+        self.state = StateCell::new(State::new(current, None));
         self.counters.reset();
     }
 }
@@ -548,7 +555,6 @@ impl<'g> View<'g> {
 struct Around<'a> {
     filter: &'a Growing,
     view: &'a View<'a>,
-    guard: &'a Guard,
 }
 
 impl Surroundings for Around<'_> {
@@ -557,15 +563,14 @@ impl Surroundings for Around<'_> {
     fn is_ready(&self, bucket: usize) -> bool {
         match &self.view.old {
             Some(old) if !cfg!(koel_mutation = "place_before_drain") => {
-                old.generation.is_sealed(bucket >> 1)
-                    || self.filter.drain_bucket(self.view, old, bucket >> 1, self.guard)
+                old.generation.is_sealed(bucket >> 1) || self.filter.drain_bucket(self.view, old, bucket >> 1)
             }
             _ => true,
         }
     }
 
     fn settle(&self, class: Class) {
-        self.filter.settle(class, self.guard);
+        self.filter.settle(class);
     }
 }
 
