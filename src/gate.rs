@@ -44,8 +44,8 @@ pub(crate) struct Gate {
     state: Box<[State]>,
     /// Operations inside: in the shard of one thread 0 or 1, else any number.
     inside: Sharded<AtomicUsize>,
-    /// Models without snapshots leave the gate out: it would multiply what they have to explore and can only add order. All that is left of it then is how many
-    /// are inside, which loom does not know of.
+    /// Models without snapshots leave the gate out: it would multiply what they have to explore and can only add order. All that is left of it then are its
+    /// fences and how many are inside, of which loom does not know.
     #[cfg(loom)]
     in_use: bool,
     #[cfg(loom)]
@@ -95,6 +95,7 @@ impl Gate {
         #[cfg(loom)]
         if !self.in_use {
             self.uncounted.fetch_add(1, Ordering::SeqCst);
+            fence(Ordering::SeqCst);
             return Inside { count, alone, uncounted: Some(&self.uncounted) };
         }
         let inside = Inside {
@@ -191,6 +192,7 @@ impl Gate {
     pub(crate) fn has_emptied(&self, inside: &Inside<'_>, seen: &AtomicUsize) -> bool {
         #[cfg(loom)]
         if !self.in_use {
+            fence(Ordering::SeqCst);
             return self.uncounted.load(Ordering::SeqCst) == 1;
         }
         if !cfg!(koel_mutation = "gate_without_fence") {

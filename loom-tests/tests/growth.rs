@@ -159,8 +159,8 @@ fn reader_against_drain_and_mover() {
 /// Whoever has seen the table of before puts nothing where nobody looks.
 #[test]
 fn inserter_against_growth() {
-    for (name, growths, floor) in [("inserter against growth", 1, 3_500), ("inserter against two growths", 2, 50_000)] {
-        explore(name, Some(2), floor, move || {
+    for (name, growths, floor) in [("inserter against growth", 1, 3_500), ("inserter against two growths", 2, 1_000)] {
+        explore(name, preemptions(growths), floor, move || {
             let (model, k) = with_key(At::Home);
             let inserter = spawn(&model, move |model| model.insert(k).unwrap());
             (0..growths).for_each(|_| grow_and_drain(&model));
@@ -285,7 +285,7 @@ fn drain_has_room_despite_inserts() {
 /// The memory of a table that was left is given back when those are gone who may still write to it: here the gate says so, which the other scenarios leave out.
 #[test]
 fn mover_against_giving_back() {
-    explore("mover against giving back", Some(2), 1_000, || {
+    explore("mover against giving back", Some(2), 400, || {
         let model = GrowthModel::with_snapshots(2, 2, 2);
         let k = model.key(0, 1, 0, 0);
         model.insert(k).unwrap();

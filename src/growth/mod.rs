@@ -159,27 +159,49 @@ impl Growing {
     /// Whether what was not found in this view is nowhere.
     #[inline(always)]
     fn is_current(&self, view: &View<'_>) -> bool {
-        cfg!(koel_mutation = "grow_without_state_check") || ptr::eq(self.state.load(), view.state)
+        self.is_still(view.state)
     }
 
+    /// Whether the state is still this one.
+    #[inline(always)]
+    fn is_still(&self, state: &State) -> bool {
+        cfg!(koel_mutation = "grow_without_state_check") || ptr::eq(self.state.load(), state)
+    }
+
+    /// The cells of the newest table.
+    #[inline(always)]
+    fn newest<'g>(&'g self, state: &'g State) -> Cells<'g, Doubled> {
+        self.cells(&state.current)
+    }
+
+    // This, and the first steps of inserts and removals, do without a `View`: half of it would be made for nothing, and wherever a reference to it
+    // is handed on, even in a branch that is never taken, it has to be in memory.
     #[inline]
     pub(crate) fn contains(&self, class: Class) -> bool {
         loop {
-            let view = self.view();
-            let found = match &view.old {
-                None => view.contains_new(class),
-                Some(old) => self.contains_draining(&view, old, class),
+            let state = self.state.load();
+            let found = match &state.draining {
+                None => self.contains_newest(state, class),
+                Some(_) => self.contains_draining(state, class),
             };
-            if found || self.is_current(&view) {
+            if found || self.is_still(state) {
                 return found;
             }
         }
     }
 
+    #[inline(always)]
+    fn contains_newest(&self, state: &State, class: Class) -> bool {
+        let cells = self.newest(state);
+        if state.current.cached { cells.contains_both(class) } else { cells.contains_home_first(class) }
+    }
+
     #[inline(never)]
-    fn contains_draining(&self, view: &View<'_>, old: &Old<'_>, class: Class) -> bool {
+    fn contains_draining(&self, state: &State, class: Class) -> bool {
+        let view = self.view_of(state);
+        let Some(old) = &view.old else { return self.contains_newest(state, class) };
         if old.has_lost(class) {
-            return view.contains_new(class);
+            return self.contains_newest(state, class);
         }
         let layout = &self.plan.layout;
         let older = old.cells.candidates(class);
@@ -249,12 +271,13 @@ impl Growing {
 
     #[inline]
     pub(crate) fn insert(&self, class: Class) -> Result<(), InsertError> {
-        let view = self.view();
+        let state = self.state.load();
+        let cells = self.newest(state);
         // Without another table this is all that most inserts do.
-        let placed = view.old.is_none()
+        let placed = state.draining.is_none()
             && !self.state.has_left()
-            && view.new.place(view.new.home(class), Slot::at_home(class.fingerprint))
-            && (self.is_current(&view) || !self.took_late_copy(&view, class));
+            && cells.place(cells.home(class), Slot::at_home(class.fingerprint))
+            && (self.is_still(state) || !self.took_late_copy(state, class));
         if !placed {
             self.insert_or_grow(class)?;
         }
@@ -262,16 +285,17 @@ impl Growing {
         Ok(())
     }
 
-    /// Takes back a copy that was placed in the only table of a view which is not that of now; `false` if that is not needed.
+    /// Takes back a copy that was placed in the only table of a state which is not that of now; `false` if that is not needed.
     ///
     /// If the table is in use the copy was placed before its slot was sealed, and is as good as any. If it is not, all its slots were sealed before it was left. So either
     /// the copy was moved before that, and is not there any more; or it was placed in a page that had been given back, where nobody will ever look for it.
     #[cold]
     #[inline(never)]
-    fn took_late_copy(&self, view: &View<'_>, class: Class) -> bool {
+    fn took_late_copy(&self, state: &State, class: Class) -> bool {
+        let cells = self.newest(state);
         !cfg!(koel_mutation = "trust_late_copies")
-            && !self.state.load().has(view.current)
-            && view.new.clear_home(&view.new.candidates(class))
+            && !self.state.load().has(&state.current)
+            && cells.clear_home(&cells.candidates(class))
     }
 
     #[inline(never)]
@@ -339,8 +363,9 @@ impl Growing {
     /// Takes an undisplaced copy by the current home word alone, if that decides. See [`Cells::take_from_home_alone`].
     #[inline]
     fn take_from_new_home(&self, class: Class) -> Option<bool> {
-        let view = self.view();
-        if let Some(old) = &view.old {
+        let state = self.state.load();
+        if let Some(old) = &state.draining {
+            let old = Old { generation: old, cells: self.cells(old) };
             // All copies are in the new table, and its home word knows of them, only if there is nothing in the old one.
             let home = old.cells.word(old.cells.home(class)).load();
             let empty = self.plan.layout.is_sealed(home) && word::displaced_count(home) == 0;
@@ -348,8 +373,9 @@ impl Growing {
                 return None;
             }
         }
-        let taken = view.new.take_from_home_alone(&view.new.candidates(class))?;
-        (taken || self.is_current(&view)).then_some(taken)
+        let cells = self.newest(state);
+        let taken = cells.take_from_home_alone(&cells.candidates(class))?;
+        (taken || self.is_still(state)).then_some(taken)
     }
 
     /// Takes one copy of the class from wherever it is; `false` if a validated read finds none. The caller has advanced the sequence, once.
@@ -543,11 +569,6 @@ impl<'g> View<'g> {
     /// The older table first.
     fn tables(&self) -> impl Iterator<Item = Cells<'g, Doubled>> + use<'g> {
         self.old.map(|old| old.cells).into_iter().chain([self.new])
-    }
-
-    #[inline(always)]
-    fn contains_new(&self, class: Class) -> bool {
-        if self.current.cached { self.new.contains_both(class) } else { self.new.contains_home_first(class) }
     }
 }
 

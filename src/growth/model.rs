@@ -99,7 +99,7 @@ impl GrowthModel {
         let _inside = self.filter.gate.enter();
         let view = self.filter.view_to_change();
         if view.old.is_none() {
-            self.filter.double(&view, guard, &Backoff::new()).expect("memory");
+            self.filter.double(&view, &Backoff::new()).expect("memory");
         }
     }
 
