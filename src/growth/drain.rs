@@ -163,6 +163,9 @@ impl Growing {
     fn drain_announced(&self, view: &View<'_>, old: &Old<'_>, bucket: usize) -> bool {
         let layout = &self.plan.layout;
         let cells = &old.cells;
+        if !cfg!(koel_mutation = "drain_unmarked") {
+            old.generation.set_begun(bucket);
+        }
         let word = cells.word(bucket).peek();
         if layout.is_sealed(word) || !CLEARS && self.drain_word(view, old, bucket, word) {
             return true;

@@ -37,7 +37,7 @@ use core::{convert::Infallible, ptr};
 use crossbeam_utils::Backoff;
 
 use crate::{
-    batch,
+    batch::{self, Marked},
     cells::Cells,
     claim::Claims,
     error::{BuildError, InsertError, InsertHashesError},
@@ -468,29 +468,40 @@ impl Growing {
         }
     }
 
-    /// As many hashes as the stack has room for, in two tables: those whose buckets in the older one are known to be sealed only in the newer one.
+    /// As many hashes as the stack has room for, in two tables, but each only where it may be: a key whose buckets in the older one are known to be sealed in the newer
+    /// one; a key whose buckets nobody had begun to drain when it was not found in the older one, only there.
     fn contains_hashes_draining(&self, view: &View<'_>, old: &Old<'_>, hashes: &[u64], found: &mut [bool]) {
-        let mut in_both = [0_u64; PART];
-        let mut places = [0_u16; PART];
-        let mut before = [0_u64; PART];
-        let mut in_old = [false; PART];
-        let mut len = 0;
-        for (place, hash) in hashes.iter().enumerate() {
-            let class = self.class(*hash);
-            (in_both[len], places[len]) = (*hash, place as u16);
-            // Before the words of both tables, as in `contains_draining`: those of each alone prove nothing about the other.
-            before[len] = self.sequences.before(class.home);
-            // Written always, kept only if it counts: no branch to mispredict.
-            len += usize::from(!old.has_lost(class));
+        let mut marked = [Marked::default(); PART];
+        // Before the words of both tables, as in `contains_draining`: those of each alone prove nothing about the other.
+        let mut before = [0; PART];
+        let sealed = old.generation.sealed_marks();
+        batch::inspect(&old.cells, sealed, hashes, &mut marked[..hashes.len()], &mut before[..hashes.len()]);
+        let (mut in_old, mut in_new) = (Picked::new(), Picked::new());
+        for (place, (hash, marked)) in hashes.iter().zip(&marked).enumerate() {
+            in_old.push(*hash, place, !marked.both);
+            in_new.push(*hash, place, marked.both);
         }
-        batch::contains(&old.cells, old.generation.cached, &in_both[..len], &mut in_old[..len]);
-        batch::contains(&view.new, view.current.cached, hashes, found);
-        for (((hash, place), before), in_old) in in_both.iter().zip(places).zip(before).zip(in_old).take(len) {
-            let found = &mut found[usize::from(place)];
-            *found |= in_old;
-            if !*found {
-                let class = self.class(*hash);
-                *found = self.sequences.after(class.home) != before && self.contains(class);
+        let only_in_new = in_new.len;
+        in_old.look_up(&old.cells, old.generation.cached);
+        // After the words: a key of which these were seen as draining left them is marked now.
+        let mut counters = [0; PART];
+        let begun = old.generation.begun_marks();
+        batch::inspect(&old.cells, begun, in_old.hashes(), &mut marked[..in_old.len], &mut counters[..in_old.len]);
+        for (key, marked) in marked[..in_old.len].iter().enumerate() {
+            let place = usize::from(in_old.places[key]);
+            found[place] = in_old.found[key];
+            in_new.push(in_old.hashes[key], place, !in_old.found[key] & marked.any);
+        }
+        in_new.look_up(&view.new, view.current.cached);
+        let in_both = only_in_new..in_new.len;
+        let after = &mut counters[in_both.clone()];
+        batch::inspect(&old.cells, begun, &in_new.hashes()[only_in_new..], &mut marked[in_both.clone()], after);
+        let picked = in_new.places.iter().zip(&in_new.found).zip(&counters).take(in_new.len).enumerate();
+        for (key, ((place, is_found), counter)) in picked {
+            let place = usize::from(*place);
+            found[place] = *is_found;
+            if key >= only_in_new && !is_found && *counter != before[place] {
+                found[place] = self.contains(self.class(in_new.hashes[key]));
             }
         }
     }
@@ -569,6 +580,36 @@ impl<'g> View<'g> {
     /// The older table first.
     fn tables(&self) -> impl Iterator<Item = Cells<'g, Doubled>> + use<'g> {
         self.old.map(|old| old.cells).into_iter().chain([self.new])
+    }
+}
+
+/// Some hashes of a batch.
+struct Picked {
+    hashes: [u64; PART],
+    /// Which ones of the batch they are.
+    places: [u16; PART],
+    found: [bool; PART],
+    len: usize,
+}
+
+impl Picked {
+    const fn new() -> Self {
+        Self { hashes: [0; PART], places: [0; PART], found: [false; PART], len: 0 }
+    }
+
+    fn hashes(&self) -> &[u64] {
+        &self.hashes[..self.len]
+    }
+
+    /// Adds a hash if it is wanted: written always, kept only if it counts, so that there is no branch to mispredict.
+    #[inline(always)]
+    fn push(&mut self, hash: u64, place: usize, wanted: bool) {
+        (self.hashes[self.len], self.places[self.len]) = (hash, place as u16);
+        self.len += usize::from(wanted);
+    }
+
+    fn look_up(&mut self, cells: &Cells<'_, Doubled>, cached: bool) {
+        batch::contains(cells, cached, &self.hashes[..self.len], &mut self.found[..self.len]);
     }
 }
 

@@ -9,6 +9,7 @@ use alloc::{boxed::Box, sync::Arc};
 use core::{fmt, iter, ptr};
 
 use crate::{
+    batch::Marks,
     gate::{Gate, Inside},
     hash::Doubled,
     memory::{AllocError, try_boxed},
@@ -36,6 +37,8 @@ pub(super) struct Generation {
     /// The next huge page to be touched, a hint as well.
     next_page: AtomicUsize,
     huge_pages: bool,
+    /// One bit for each chunk of which a bucket may have been begun to be drained.
+    begun: Box<[AtomicU64]>,
     /// One bit for each chunk all of whose buckets were seen sealed, which they then are for ever.
     sealed: Box<[AtomicU64]>,
     /// How many of those bits are set.
@@ -65,6 +68,7 @@ impl Generation {
             next: AtomicUsize::new(0),
             next_page: AtomicUsize::new(0),
             huge_pages,
+            begun: try_boxed(chunks.div_ceil(64), || AtomicU64::new(0))?,
             sealed: try_boxed(chunks.div_ceil(64), || AtomicU64::new(0))?,
             done: AtomicUsize::new(0),
             seen_empty: AtomicUsize::new(0),
@@ -125,6 +129,28 @@ impl Generation {
         self.sealed[chunk / 64].load(Ordering::Acquire) >> (chunk % 64) & 1 != 0
     }
 
+    /// The same bits, of all chunks.
+    pub(super) fn sealed_marks(&self) -> Marks<'_> {
+        Marks { bits: &self.sealed, chunk_bits: CHUNK.ilog2() }
+    }
+
+    /// Which chunks the draining of some bucket may have begun in. Whoever sees anything that was done in draining a bucket, and looks afterwards, finds it among them.
+    pub(super) fn begun_marks(&self) -> Marks<'_> {
+        Marks { bits: &self.begun, chunk_bits: CHUNK.ilog2() }
+    }
+
+    /// Notes that this bucket is about to be drained.
+    #[inline]
+    pub(super) fn set_begun(&self, bucket: usize) {
+        let chunk = bucket / CHUNK;
+        let bit = 1 << (chunk % 64);
+        let begun = &self.begun[chunk / 64];
+        // Relaxed: what is done to words afterwards releases the bit, no matter who set it, to whoever acquires those words.
+        if begun.load(Ordering::Relaxed) & bit == 0 {
+            begun.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
     /// Notes that all buckets of this chunk were seen sealed.
     pub(super) fn set_sealed(&self, chunk: usize) {
         let bit = 1 << (chunk % 64);
@@ -172,14 +198,14 @@ impl Generation {
         // Relaxed: as in `AtomicWord::reset`.
         self.next.store(0, Ordering::Relaxed);
         self.next_page.store(0, Ordering::Relaxed);
-        self.sealed.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));
+        self.sealed.iter().chain(&self.begun).for_each(|bits| bits.store(0, Ordering::Relaxed));
         self.done.store(0, Ordering::Relaxed);
         self.seen_empty.store(0, Ordering::Relaxed);
         debug_assert_eq!(self.next_slice.load(Ordering::Relaxed), 0, "a table in use");
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.table.memory_bytes() + size_of_val(&*self.sealed)
+        size_of::<Self>() + self.table.memory_bytes() + size_of_val(&*self.sealed) + size_of_val(&*self.begun)
     }
 }
 
