@@ -28,10 +28,12 @@ new_before_old                   growth reader_against_growth reader_against_dra
 keep_extra_copy                  growth remover_against_growth mover_against_growth two_drainers
 place_before_drain               growth drain_has_room_despite_inserts
 drain_uncounted                  growth reader_against_drain
-give_back_at_once                growth mover_against_growth
+give_back_at_once                growth mover_against_growth mover_against_giving_back
 trust_late_copies                growth inserter_against_growth
+drain_unmarked                   growth batch_reader_against_growth
 snapshot_without_gate            snapshot snapshot_against_relocation snapshot_against_kick snapshot_against_growth
 gate_without_fence               snapshot snapshot_against_relocation
+gate_without_fence               growth mover_against_giving_back
 "
 
 for name in "$@"; do

@@ -38,20 +38,21 @@ const CHUNK: usize = 64 * batch::GROUP;
 /// Every doubling spends one bit of the fingerprints, so the false-positive rate doubles with it. The builder is told the largest
 /// capacity and the rate that has to hold there, and picks the layout: before that size the rate is lower.
 ///
-/// A single operation pins an epoch, which makes single look-ups in a large table cost about twice those of a [`CuckooFilter`](crate::CuckooFilter)
-/// (`docs/benchmarks.md`); a batch pins once.
+/// A single look-up has to find out first which table there is, and costs up to twice one in a [`CuckooFilter`](crate::CuckooFilter); batches cost the same
+/// (`docs/benchmarks.md`).
 ///
 /// # Progress
 ///
 /// That of [`CuckooFilter`](crate::CuckooFilter), with two additions: an insert that needs a larger table waits while another thread
-/// allocates it, and an insert during a growth waits if a thread that was stopped in the midst of draining holds up the home bucket of its key. Such a thread also keeps the older
+/// allocates it, and an insert during a growth waits if threads that were stopped in the midst of draining hold up both buckets of its key. Such a thread also keeps the older
 /// table from being retired, and so the filter from growing again: when the larger table is full, inserts wait for it. Look-ups never wait. While a snapshot
 /// copies the table, whatever drains or grows waits too, so every insert during a growth does.
 ///
 /// # Memory
 ///
-/// The table starts with at least 4,096 buckets (32 KiB). A table that was left is freed some operations after the last that might still see it, of this or any other growing filter
-/// (epoch-based reclamation by `crossbeam-epoch`); the same holds of the tables of a filter that is dropped soon after it has grown.
+/// The table starts with at least 4,096 buckets (32 KiB). On Linux the memory of a table that was left is given back by the inserts that follow, bit by bit, and by [`drain`](Self::drain) and
+/// [`finish_draining`](Self::finish_draining) all at once, as soon as no thread can still be changing it; its addresses, less than those in use, stay until the filter is dropped, shrunk or
+/// cleared. On other systems the memory does too, and so does a first table of less than 256 KiB. [`memory_bytes`](Self::memory_bytes) counts what has not been given back.
 ///
 /// # Examples
 ///
@@ -739,7 +740,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
         self.len() as f64 / (self.buckets() as f64 * self.slots_per_bucket() as f64)
     }
 
-    /// All memory of the filter in bytes: the table, while growing both tables, all counters, and the struct itself. Tables that were left and that other threads may still see are not counted.
+    /// All memory of the filter in bytes: the table, while growing both tables, those that were left as far as they have not been given back, all counters, and the struct itself.
     ///
     /// # Progress and complexity
     ///

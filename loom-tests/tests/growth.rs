@@ -205,7 +205,7 @@ fn remover_against_growth() {
 fn mover_against_growth() {
     for at in ALL {
         for (growths, floor) in [(1, 1_000), (2, 590)] {
-            explore(&format!("mover against {growths} growths, {at:?}"), preemptions(growths), floor, move || {
+            explore(&format!("mover against {growths} growths, {at:?}"), Some(2), floor, move || {
                 let (model, k) = with_key(at);
                 let mover = spawn(&model, move |model| model.relocate(k, matches!(at, At::Home)));
                 (0..growths).for_each(|_| grow_and_drain(&model));

@@ -121,9 +121,10 @@ impl Growing {
 
     /// Drains the buckets of a chunk; how many, 0 if some could not be drained now.
     fn drain_chunk(&self, view: &View<'_>, old: &Old<'_>, chunk: usize) -> usize {
+        // The next chunk is mostly the next to be drained, by this thread or by another: by then the words are there.
+        self.look_ahead(view, old, old.generation.chunk(chunk + 1));
         let buckets = old.generation.chunk(chunk);
         let len = buckets.len();
-        self.look_ahead(view, old, buckets.clone());
         let mut sealed = true;
         let mut buckets = buckets.peekable();
         while let Some(first) = buckets.peek() {

@@ -85,9 +85,9 @@ impl Generation {
         self.buckets().div_ceil(CHUNK)
     }
 
-    /// The buckets of a chunk.
+    /// The buckets of a chunk; none if there is no such chunk.
     pub(super) fn chunk(&self, chunk: usize) -> core::ops::Range<usize> {
-        chunk * CHUNK..self.buckets().min((chunk + 1) * CHUNK)
+        self.buckets().min(chunk * CHUNK)..self.buckets().min((chunk + 1) * CHUNK)
     }
 
     /// A chunk that is worth draining: first each once, then those that are still not known to be sealed.
