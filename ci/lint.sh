@@ -14,7 +14,7 @@ cargo clippy --locked --all-targets --no-default-features -- "${deny[@]}"
 cargo clippy --locked -p koel-bench --all-targets -- "${deny[@]}"
 # What stands behind a cfg is not looked at otherwise.
 (
-    export CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom --cfg crossbeam_loom"
+    export CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom"
     cargo clippy --locked --lib -- "${deny[@]}"
     cargo clippy --locked --manifest-path loom-tests/Cargo.toml --all-targets -- "${deny[@]}"
 )

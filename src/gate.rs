@@ -44,9 +44,12 @@ pub(crate) struct Gate {
     state: Box<[State]>,
     /// Operations inside: in the shard of one thread 0 or 1, else any number.
     inside: Sharded<AtomicUsize>,
-    /// Models without snapshots leave the gate out: it would multiply what they have to explore and can only add order.
+    /// Models without snapshots leave the gate out: it would multiply what they have to explore and can only add order. All that is left of it then are its
+    /// fences and how many are inside, of which loom does not know.
     #[cfg(loom)]
     in_use: bool,
+    #[cfg(loom)]
+    uncounted: core::sync::atomic::AtomicUsize,
 }
 
 /// An operation that is inside.
@@ -54,8 +57,9 @@ pub(crate) struct Gate {
 pub(crate) struct Inside<'a> {
     count: &'a AtomicUsize,
     alone: bool,
+    /// Of a gate that is left out.
     #[cfg(loom)]
-    in_use: bool,
+    uncounted: Option<&'a core::sync::atomic::AtomicUsize>,
 }
 
 /// The gate while it is closed: opens on drop.
@@ -70,6 +74,8 @@ impl Gate {
             inside: Sharded::for_buckets(buckets / 2)?,
             #[cfg(loom)]
             in_use: false,
+            #[cfg(loom)]
+            uncounted: core::sync::atomic::AtomicUsize::new(0),
         })
     }
 
@@ -88,13 +94,15 @@ impl Gate {
         };
         #[cfg(loom)]
         if !self.in_use {
-            return Inside { count, alone, in_use: false };
+            self.uncounted.fetch_add(1, Ordering::SeqCst);
+            fence(Ordering::SeqCst);
+            return Inside { count, alone, uncounted: Some(&self.uncounted) };
         }
         let inside = Inside {
             count,
             alone,
             #[cfg(loom)]
-            in_use: true,
+            uncounted: None,
         };
         inside.announce();
         if self.look() & CLOSED != 0 {
@@ -175,6 +183,38 @@ impl Gate {
         closed
     }
 
+    /// Whether all have left who were inside when this was first called with one `seen`, which has to be 0 then; apart from the caller, who is `inside`. It does not wait: `seen`
+    /// is how many shards were seen empty so far, each once, which is enough.
+    ///
+    /// Whoever the caller's first look does not find has counted itself in after that, or out before. With the fence here and that of [`Inside::announce`] the former sees everything that
+    /// the caller did and saw before: Dekker again.
+    #[cfg(feature = "growth")]
+    pub(crate) fn has_emptied(&self, inside: &Inside<'_>, seen: &AtomicUsize) -> bool {
+        #[cfg(loom)]
+        if !self.in_use {
+            fence(Ordering::SeqCst);
+            return self.uncounted.load(Ordering::SeqCst) == 1;
+        }
+        if !cfg!(koel_mutation = "gate_without_fence") {
+            fence(Ordering::SeqCst);
+        }
+        // Acquire: whoever goes on where another stopped has seen what that one has. Pairs with the Release below.
+        let from = seen.load(Ordering::Acquire);
+        let mut empty = from;
+        for count in self.inside.iter().skip(from) {
+            // Acquire: what those did who have left is over. Pairs with `Inside::leave`.
+            let others = count.load(Ordering::Acquire) - usize::from(core::ptr::eq(count, inside.count));
+            if others != 0 {
+                break;
+            }
+            empty += 1;
+        }
+        if empty != from {
+            seen.fetch_max(empty, Ordering::AcqRel);
+        }
+        empty == self.inside.iter().count()
+    }
+
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.state) + self.inside.memory_bytes()
     }
@@ -213,7 +253,8 @@ impl Drop for Inside<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         #[cfg(loom)]
-        if !self.in_use {
+        if let Some(uncounted) = self.uncounted {
+            uncounted.fetch_sub(1, Ordering::SeqCst);
             return;
         }
         self.leave();

@@ -8,12 +8,10 @@ use core::{
     marker::PhantomData,
 };
 
-use crossbeam_epoch::pin;
-
 use crate::{
     DecodeError, GrowableCuckooFilterBuilder, InsertError, InsertHashesError, StableBuildHasher, Stats, Xxh3, batch,
-    growth::Growing,
-    sizing::{self, GrowthPlan},
+    growth::{Growing, GrowthPlan},
+    sizing,
     snapshot::{
         OtherSize, Source,
         hasher::Id,
@@ -23,7 +21,7 @@ use crate::{
     table::Table,
 };
 
-/// Hashes that are looked up under one guard, so that a long batch does not hold up the release of old tables.
+/// Hashes that are looked up in the tables of one moment: few enough to be looked up again if the filter has grown meanwhile.
 const CHUNK: usize = 64 * batch::GROUP;
 
 /// A [`CuckooFilter`](crate::CuckooFilter) that doubles when it is full: for caches that do not know their final size.
@@ -40,20 +38,21 @@ const CHUNK: usize = 64 * batch::GROUP;
 /// Every doubling spends one bit of the fingerprints, so the false-positive rate doubles with it. The builder is told the largest
 /// capacity and the rate that has to hold there, and picks the layout: before that size the rate is lower.
 ///
-/// A single operation pins an epoch, which makes single look-ups in a large table cost about twice those of a [`CuckooFilter`](crate::CuckooFilter)
-/// (`docs/benchmarks.md`); a batch pins once.
+/// A single look-up has to find out first which table there is, and costs up to twice one in a [`CuckooFilter`](crate::CuckooFilter); batches cost the same
+/// (`docs/benchmarks.md`).
 ///
 /// # Progress
 ///
 /// That of [`CuckooFilter`](crate::CuckooFilter), with two additions: an insert that needs a larger table waits while another thread
-/// allocates it, and an insert during a growth waits if a thread that was stopped in the midst of draining holds up the home bucket of its key. Such a thread also keeps the older
+/// allocates it, and an insert during a growth waits if threads that were stopped in the midst of draining hold up both buckets of its key. Such a thread also keeps the older
 /// table from being retired, and so the filter from growing again: when the larger table is full, inserts wait for it. Look-ups never wait. While a snapshot
 /// copies the table, whatever drains or grows waits too, so every insert during a growth does.
 ///
 /// # Memory
 ///
-/// The table starts with at least 4,096 buckets (32 KiB). A table that was left is freed some operations after the last that might still see it, of this or any other growing filter
-/// (epoch-based reclamation by `crossbeam-epoch`); the same holds of the tables of a filter that is dropped soon after it has grown.
+/// The table starts with at least 4,096 buckets (32 KiB). On Linux the memory of a table that was left is given back by the inserts that follow, bit by bit, and by [`drain`](Self::drain) and
+/// [`finish_draining`](Self::finish_draining) all at once, as soon as no thread can still be changing it; its addresses, less than those in use, stay until the filter is dropped, shrunk or
+/// cleared. On other systems the memory does too, and so does a first table of less than 256 KiB. [`memory_bytes`](Self::memory_bytes) counts what has not been given back.
 ///
 /// # Examples
 ///
@@ -78,13 +77,13 @@ pub struct GrowableCuckooFilter<T: ?Sized, S = Xxh3> {
 }
 
 impl<T: ?Sized> GrowableCuckooFilter<T> {
-    /// A filter that starts with room for `n` distinct keys and doubles until it has room for at least 128 times as many (at least 128 times 4,096 buckets), with a
-    /// false-positive rate of at most 0.001 at 128 times `n` keys (up to about twice as many may go in, at a higher rate), a random seed and the default hasher.
+    /// A filter that starts with room for `n` distinct keys (and at least with 4,096 buckets) and doubles up to seven times, to about 128 times the room, with a
+    /// false-positive rate of at most 0.001 at its [`max_capacity`](Self::max_capacity), a random seed and the default hasher. Fewer times above 30 million keys, where
+    /// a table has no more buckets.
     ///
     /// # Panics
     ///
-    /// If the capacity overflows or cannot be allocated, like `Vec::with_capacity`, and above about 45 million keys, where no layout holds the rate after so many
-    /// doublings. [`builder`](Self::builder) returns an error instead, and takes a lower maximum.
+    /// If the capacity overflows or cannot be allocated, like `Vec::with_capacity`. [`builder`](Self::builder) returns an error instead.
     ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::with_capacity(1_000);
@@ -296,7 +295,7 @@ impl<T: ?Sized, S: BuildHasher> GrowableCuckooFilter<T, S> {
             found,
             |key| self.hash_of(key.borrow()),
             |hashes, found| {
-                self.growing.contains_hashes(hashes, found, &pin());
+                self.growing.contains_hashes(hashes, found);
             },
         );
     }
@@ -319,7 +318,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> Result<(), InsertError> {
-        self.growing.insert(self.growing.class(hash), &pin())
+        self.growing.insert(self.growing.class(hash))
     }
 
     /// [`insert_if_absent`](Self::insert_if_absent) for a hash.
@@ -334,7 +333,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn insert_if_absent_hash(&self, hash: u64) -> Result<bool, InsertError> {
-        self.growing.insert_if_absent(self.growing.class(hash), &pin())
+        self.growing.insert_if_absent(self.growing.class(hash))
     }
 
     /// [`contains`](Self::contains) for a hash.
@@ -345,7 +344,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn contains_hash(&self, hash: u64) -> bool {
-        self.growing.contains(self.growing.class(hash), &pin())
+        self.growing.contains(self.growing.class(hash))
     }
 
     /// [`remove`](Self::remove) for a hash.
@@ -357,7 +356,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64) -> bool {
-        self.growing.remove(self.growing.class(hash), &pin())
+        self.growing.remove(self.growing.class(hash))
     }
 
     /// [`count`](Self::count) for a hash.
@@ -369,7 +368,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// ```
     #[inline]
     pub fn count_hash(&self, hash: u64) -> usize {
-        self.growing.count(self.growing.class(hash), &pin())
+        self.growing.count(self.growing.class(hash))
     }
 
     /// [`contains_hash`](Self::contains_hash) for many hashes: `found[i]` tells of `hashes[i]`.
@@ -396,7 +395,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     pub fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
         batch::check_lengths(hashes.len(), found.len());
         for (hashes, found) in hashes.chunks(CHUNK).zip(found.chunks_mut(CHUNK)) {
-            self.growing.contains_hashes(hashes, found, &pin());
+            self.growing.contains_hashes(hashes, found);
         }
     }
 
@@ -422,7 +421,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(selected, [1, 3]);
     /// ```
     pub fn select_hashes(&self, hashes: &[u64], selected: &mut Vec<u32>) {
-        batch::select(hashes, selected, |hashes, found| self.growing.contains_hashes(hashes, found, &pin()));
+        batch::select(hashes, selected, |hashes, found| self.growing.contains_hashes(hashes, found));
     }
 
     /// [`insert_hash`](Self::insert_hash) for many hashes, up to the first that is refused.
@@ -449,7 +448,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
         let mut inserted = 0;
         for hashes in hashes.chunks(CHUNK) {
             self.growing
-                .insert_hashes(hashes, &pin())
+                .insert_hashes(hashes)
                 .map_err(|error| InsertHashesError { inserted: inserted + error.inserted, ..error })?;
             inserted += hashes.len();
         }
@@ -484,7 +483,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     pub fn remove_hashes(&self, hashes: &[u64], removed: &mut [bool]) {
         batch::check_lengths(hashes.len(), removed.len());
         for (hashes, removed) in hashes.chunks(CHUNK).zip(removed.chunks_mut(CHUNK)) {
-            self.growing.remove_hashes(hashes, removed, &pin());
+            self.growing.remove_hashes(hashes, removed);
         }
     }
 
@@ -509,7 +508,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(filter.generation(), 0);
     /// ```
     pub fn generation(&self) -> u32 {
-        self.growing.doublings(&pin())
+        self.growing.doublings()
     }
 
     /// Whether the filter is growing: there are two tables, and fingerprints are still to be moved to the larger one.
@@ -523,7 +522,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert!(!filter.is_draining());
     /// ```
     pub fn is_draining(&self) -> bool {
-        self.growing.is_draining(&pin())
+        self.growing.is_draining()
     }
 
     /// Moves the fingerprints of about `max_buckets` buckets (rounded up to 32) to the larger table, if the filter is growing; how many buckets were
@@ -543,7 +542,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(filter.drain(1_000), 0);
     /// ```
     pub fn drain(&self, max_buckets: usize) -> usize {
-        self.growing.drain(max_buckets, &pin())
+        self.growing.drain(max_buckets)
     }
 
     /// Moves all fingerprints that are left to the larger table, if the filter is growing.
@@ -562,7 +561,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert!(!filter.is_draining());
     /// ```
     pub fn finish_draining(&self) {
-        self.growing.finish_draining(&pin());
+        self.growing.finish_draining();
     }
 
     /// Grows until there is room for so many keys more, and does the draining of all growths but the last.
@@ -587,7 +586,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// # Ok::<(), koel::InsertError>(())
     /// ```
     pub fn reserve(&self, additional: usize) -> Result<(), InsertError> {
-        self.growing.reserve(additional, &pin())
+        self.growing.reserve(additional)
     }
 
     /// Halves the table as often as its keys fit, at most down to the initial size. If memory for the smaller table is not to be had nothing changes.
@@ -631,7 +630,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(filter.len(), 1);
     /// ```
     pub fn len(&self) -> usize {
-        self.growing.keys(&pin())
+        self.growing.keys()
     }
 
     /// Whether no key is in, with the exactness of [`len`](Self::len).
@@ -678,7 +677,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// # Ok::<(), koel::BuildError>(())
     /// ```
     pub fn max_capacity(&self) -> usize {
-        self.growing.plan.capacity(self.growing.plan.doublings)
+        self.growing.plan.max_capacity()
     }
 
     /// Buckets of the table, while growing of the larger one; each is one 64-bit word.
@@ -692,7 +691,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(filter.buckets(), 4_096);
     /// ```
     pub fn buckets(&self) -> usize {
-        self.growing.buckets(&pin())
+        self.growing.buckets()
     }
 
     /// Slots of a bucket, each for one key: 2 to 6.
@@ -741,7 +740,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
         self.len() as f64 / (self.buckets() as f64 * self.slots_per_bucket() as f64)
     }
 
-    /// All memory of the filter in bytes: the table, while growing both tables, all counters, and the struct itself. Tables that were left and that other threads may still see are not counted.
+    /// All memory of the filter in bytes: the table, while growing both tables, those that were left as far as they have not been given back, all counters, and the struct itself.
     ///
     /// # Progress and complexity
     ///
@@ -752,7 +751,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert!(filter.memory_bytes() < 64 * 1024);
     /// ```
     pub fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.growing.memory_bytes(&pin())
+        size_of::<Self>() + self.growing.memory_bytes()
     }
 
     /// The share of absent keys for which [`contains`](Self::contains) is expected to say `true` with what is in now, if the keys in it are distinct.
@@ -839,15 +838,14 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// assert_eq!(filter.stats().keys, 1);
     /// ```
     pub fn stats(&self) -> Stats {
-        let guard = &pin();
-        let slots = self.growing.slots(guard);
-        Stats::new(self.growing.plan.layout, slots, &self.growing.counters, self.growing.words(guard))
+        let slots = self.growing.slots();
+        Stats::new(self.growing.plan.layout, slots, &self.growing.counters, self.growing.words())
     }
 
     /// All words of the table, or of both. For this project's own tests.
     #[doc(hidden)]
     pub fn words(&self) -> Vec<u64> {
-        self.growing.words(&pin()).collect()
+        self.growing.words().collect()
     }
 }
 
@@ -868,7 +866,7 @@ impl<T: ?Sized, S: StableBuildHasher> Source for Taken<'_, T, S> {
     }
 
     fn copy(&self, words: &mut [[u8; 8]]) -> Result<u32, OtherSize> {
-        self.0.growing.copy_words(words, &pin())
+        self.0.growing.copy_words(words)
     }
 }
 

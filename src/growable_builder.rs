@@ -3,7 +3,10 @@
 use core::{fmt, marker::PhantomData};
 
 use crate::{
-    BuildError, GrowableCuckooFilter, Xxh3, builder::random_seed, growth::Growing, sizing, sizing::GrowthPlan,
+    BuildError, GrowableCuckooFilter, Xxh3,
+    builder::random_seed,
+    growth::{Growing, GrowthPlan},
+    sizing,
 };
 
 /// Settings for a [`GrowableCuckooFilter`], from [`GrowableCuckooFilter::builder`].
@@ -56,7 +59,8 @@ impl<T: ?Sized, S> GrowableCuckooFilterBuilder<T, S> {
         Self { initial: keys, ..self }
     }
 
-    /// How many distinct keys the filter is to take at its largest. 128 times the initial capacity unless set.
+    /// How many distinct keys the filter is to take at its largest. Unless set, what it takes after as many doublings as the rate allows, at most
+    /// seven: about 128 times the initial capacity.
     ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::builder().max_capacity(1_000_000).build()?;
@@ -138,9 +142,8 @@ impl<T: ?Sized, S> GrowableCuckooFilterBuilder<T, S> {
     /// assert!(matches!(error, BuildError::GrowthTooFar { .. }));
     /// ```
     pub fn build(self) -> Result<GrowableCuckooFilter<T, S>, BuildError> {
-        let plan = GrowthPlan::new(self.initial, self.max, self.rate)?;
+        let (plan, capacity) = GrowthPlan::new(self.initial, self.max, self.rate)?;
         let growing = Growing::new(plan, self.seed.unwrap_or_else(random_seed), self.huge_pages)?;
-        let capacity = GrowthPlan::max_capacity(self.initial, self.max);
         Ok(GrowableCuckooFilter::from_parts(growing, capacity, self.rate.unwrap_or(sizing::DEFAULT_RATE), self.hasher))
     }
 }

@@ -15,7 +15,7 @@ use crate::{error::BuildError, hash::MAX_BUCKETS, word::Layout};
 pub(crate) const DEFAULT_RATE: f64 = 0.001;
 /// Slots that every table has on top, for the scatter of small ones. With two in a bucket five keys that have the same two buckets are too many, and such are the
 /// likeliest of all: with these slots, less than one filter in a million refuses a key early (`tests/load.rs`).
-const fn scatter(slots: usize) -> f64 {
+pub(crate) const fn scatter(slots: usize) -> f64 {
     match slots {
         2 => 128.0,
         _ => 48.0,
@@ -34,7 +34,7 @@ pub(crate) struct Plan {
 
 /// The largest load that a table with so many slots in a bucket takes with every seed, at any size (a percent or more below the mean load
 /// at the first failure in a table of 100 million slots, which is lower than that of smaller ones).
-const fn dependable_load(slots: usize) -> f64 {
+pub(crate) const fn dependable_load(slots: usize) -> f64 {
     match slots {
         2 => 0.83,
         3 => 0.915,
@@ -130,118 +130,12 @@ pub(crate) const fn even_above(number: f64) -> f64 {
 }
 
 /// The number of buckets for `capacity` keys, an even number.
-fn buckets(capacity: usize, keys_per_class: f64, layout: Layout) -> f64 {
+pub(crate) fn buckets(capacity: usize, keys_per_class: f64, layout: Layout) -> f64 {
     let capacity = capacity as f64;
     let by_rate = capacity / (keys_per_class * f64::from(layout.fingerprints()));
     let by_load = (capacity / dependable_load(layout.slots()) + scatter(layout.slots())) / layout.slots() as f64;
     // Numbers that do not fit are far above the most buckets possible and refused by the caller.
     even_above(by_rate.max(by_load))
-}
-
-/// Base buckets that a growing filter has at least: after some doublings it is as many small tables of this size, and their load must not
-/// differ by much.
-#[cfg(feature = "growth")]
-const SMALLEST_BASE: f64 = 4096.0;
-/// Bits of a fingerprint that growth leaves: fewer give too few away buckets to choose from.
-#[cfg(feature = "growth")]
-const BITS_LEFT: u32 = 6;
-/// How often a growing filter doubles its initial capacity if no maximum is asked for.
-#[cfg(feature = "growth")]
-const DEFAULT_DOUBLINGS: u32 = 7;
-
-/// A filter that grows.
-#[cfg(feature = "growth")]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct GrowthPlan {
-    pub(crate) layout: Layout,
-    /// Buckets of the first table.
-    pub(crate) base: usize,
-    /// How often it may double.
-    pub(crate) doublings: u32,
-}
-
-#[cfg(feature = "growth")]
-impl GrowthPlan {
-    /// The plan for a filter that starts with room for `initial` keys, and has a rate of at most `rate` up to `max` keys.
-    pub(crate) fn new(initial: usize, max: Option<usize>, rate: Option<f64>) -> Result<Self, BuildError> {
-        let rate = rate.unwrap_or(DEFAULT_RATE);
-        if !(rate > 0.0 && rate < 1.0) {
-            return Err(BuildError::InvalidRate { rate });
-        }
-        let max_capacity = Self::max_capacity(initial, max);
-        if initial > max_capacity {
-            return Err(BuildError::InitialAboveMax { initial_capacity: initial, max_capacity });
-        }
-        // See `plan`.
-        let keys_per_class = rate + rate * rate / 2.0;
-        let layouts = || Layout::SLOTS.rev().map(Layout::new);
-        let plans = |initial| layouts().filter_map(move |layout| Self::reaching(layout, initial, max_capacity));
-        // The layout with the shortest fingerprints that will do.
-        if let Some(plan) = plans(initial).find(|plan| plan.keys_per_class(max_capacity) <= keys_per_class) {
-            return Ok(plan);
-        }
-        let lowest = |initial| plans(initial).map(|plan| plan.keys_per_class(max_capacity)).reduce(f64::min);
-        let most = |layout: Layout| Self { layout, base: MAX_BUCKETS as usize, doublings: 0 }.capacity(0);
-        let largest = layouts().map(most).max().unwrap_or(0);
-        let Some(lowest_at_once) = lowest(max_capacity) else {
-            return Err(BuildError::CapacityTooLarge { capacity: max_capacity, largest });
-        };
-        // More than the maximum is never needed; if even that does not help it is the rate.
-        let enough = |initial: usize| lowest(initial).is_some_and(|lowest| lowest <= keys_per_class);
-        if !enough(max_capacity) {
-            return Err(BuildError::RateTooLow { rate, lowest: lowest_at_once, slots_per_bucket: None });
-        }
-        // Not every step up helps, since the number of doublings changes in between; what is found does.
-        let (mut too_few, mut smallest) = (initial, max_capacity);
-        while smallest - too_few > smallest / 1024 + 1 {
-            let middle = usize::midpoint(too_few, smallest);
-            *(if enough(middle) { &mut smallest } else { &mut too_few }) = middle;
-        }
-        Err(BuildError::GrowthTooFar {
-            initial_capacity: initial,
-            max_capacity,
-            rate,
-            lowest: lowest(initial),
-            smallest_initial_capacity: smallest,
-        })
-    }
-
-    /// The largest number of keys, if only the initial one is asked for.
-    pub(crate) fn max_capacity(initial: usize, max: Option<usize>) -> usize {
-        max.unwrap_or_else(|| {
-            let initial =
-                initial.max(Self { layout: Layout::new(2), base: SMALLEST_BASE as usize, doublings: 0 }.capacity(0));
-            initial.saturating_mul(1 << DEFAULT_DOUBLINGS)
-        })
-    }
-
-    /// The table for `initial` keys with as many doublings as it takes to hold `max`, if the fingerprints and bucket numbers have bits for them.
-    fn reaching(layout: Layout, initial: usize, max: usize) -> Option<Self> {
-        let base = buckets(initial, f64::INFINITY, layout).max(SMALLEST_BASE);
-        if base > MAX_BUCKETS as f64 {
-            return None;
-        }
-        let base = base as usize;
-        let most = (layout.fingerprint_bits() - BITS_LEFT).min((MAX_BUCKETS / base as u64).ilog2());
-        let mut plans = (0..=most).map(|doublings| Self { layout, base, doublings });
-        plans.find(|plan| plan.capacity(plan.doublings) >= max)
-    }
-
-    /// The mean number of keys in a class, which is nearly the false-positive rate.
-    fn keys_per_class(&self, keys: usize) -> f64 {
-        keys as f64 / (self.base as f64 * f64::from(self.layout.fingerprints()))
-    }
-
-    /// How many distinct keys surely go in after so many doublings.
-    pub(crate) fn capacity(&self, doublings: u32) -> usize {
-        let slots = self.layout.slots() as f64;
-        let base = self.base as f64 * slots;
-        // Each of the tables that the one consists of gets its share of the keys, more or less.
-        let uneven = if doublings == 0 { 0.0 } else { 4.0 / base.sqrt() };
-        let keys = (base - scatter(self.layout.slots())) * dependable_load(self.layout.slots()) * (1.0 - uneven);
-        // `base` may be as small as models make it.
-        (keys.max(0.0) * (1_u64 << doublings) as f64) as usize
-    }
 }
 
 #[cfg(test)]

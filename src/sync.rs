@@ -114,6 +114,12 @@ impl AtomicWord {
         self.0.store(0, Ordering::Relaxed);
     }
 
+    /// Empties the bucket as a page is that was given back: whoever sees it sees what was done before.
+    #[cfg(loom)]
+    pub(crate) fn give_back(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+
     /// Gives the bucket this word; nobody else can be looking.
     #[inline]
     pub(crate) fn set(&mut self, new: u64) {

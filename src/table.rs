@@ -31,6 +31,8 @@ pub(crate) fn prefetch<T>(_address: *const T) {
 
 #[cfg(not(loom))]
 mod real {
+    #[cfg(feature = "std")]
+    use core::sync::atomic::{AtomicUsize, Ordering};
     use core::{alloc::Layout, fmt, ptr::NonNull};
 
     use super::{AllocError, AtomicWord};
@@ -68,7 +70,18 @@ mod real {
         Heap(Layout),
         /// Kept for its drop, which unmaps the words.
         #[cfg(feature = "std")]
-        Map(memmap2::MmapMut),
+        Map {
+            map: memmap2::MmapMut,
+            huge_pages: bool,
+            /// Bytes that the system was given back.
+            returned: AtomicUsize,
+        },
+    }
+
+    /// Bytes that are given back at a time: for pages of both sizes some microseconds of work.
+    #[cfg(feature = "growth")]
+    const fn slice(huge_pages: bool) -> usize {
+        if huge_pages { 2 << 20 } else { 64 << 10 }
     }
 
     // SAFETY: a table owns its words, which are atomics and may be used from any thread through `&`.
@@ -90,13 +103,32 @@ mod real {
         fn with_pages(len: usize, pages: Pages) -> Result<Self, AllocError> {
             let bytes = len.saturating_mul(size_of::<AtomicWord>());
             #[cfg(feature = "std")]
-            if (pages == Pages::Huge || bytes >= MAPPED_BYTES)
-                && let Some(table) = Self::mapped(len, bytes, pages)
-            {
-                return Ok(table);
+            if pages == Pages::Huge || bytes >= MAPPED_BYTES {
+                return Self::in_map(len, bytes, pages);
             }
             #[cfg(not(feature = "std"))]
             let _ = pages;
+            Self::on_heap(len, bytes)
+        }
+
+        /// The same in a map, however small it is; only on the heap if it is small and no map is to be had.
+        #[cfg(feature = "std")]
+        pub(crate) fn new_mapped(len: usize, huge_pages: bool) -> Result<Self, AllocError> {
+            let bytes = len.saturating_mul(size_of::<AtomicWord>());
+            Self::in_map(len, bytes, if huge_pages { Pages::Huge } else { Pages::Small })
+        }
+
+        #[cfg(feature = "std")]
+        fn in_map(len: usize, bytes: usize, pages: Pages) -> Result<Self, AllocError> {
+            match Self::mapped(len, bytes, pages) {
+                Some(table) => Ok(table),
+                None if bytes < MAPPED_BYTES => Self::on_heap(len, bytes),
+                // The heap might still have so much, but would write zeros to all of it.
+                None => Err(AllocError { bytes }),
+            }
+        }
+
+        fn on_heap(len: usize, bytes: usize) -> Result<Self, AllocError> {
             let error = AllocError { bytes };
             let layout = Layout::from_size_align(bytes, CACHE_LINE).map_err(|_| error)?;
             assert!(layout.size() != 0);
@@ -120,7 +152,44 @@ mod real {
             }
             // Maps are aligned to pages and zero.
             let words = NonNull::new(map.as_mut_ptr())?.cast();
-            Some(Self { words, len, memory: Memory::Map(map) })
+            Some(Self {
+                words,
+                len,
+                memory: Memory::Map { map, huge_pages: pages == Pages::Huge, returned: AtomicUsize::new(0) },
+            })
+        }
+
+        /// In how many parts the memory can be given back; 0 if it cannot before drop.
+        #[cfg(feature = "growth")]
+        pub(crate) fn slices(&self) -> usize {
+            match &self.memory {
+                Memory::Map { map, huge_pages, .. } if cfg!(target_os = "linux") => {
+                    (self.words.addr().get() % slice(*huge_pages) + map.len()).div_ceil(slice(*huge_pages))
+                }
+                _ => 0,
+            }
+        }
+
+        /// Gives a part of the memory back to the system. The table goes on being there, and these words read as zeros from now on, or from a moment soon after. If one
+        /// is written to all the same the system makes a page for it again.
+        #[cfg(feature = "growth")]
+        pub(crate) fn give_back(&self, index: usize) {
+            #[cfg(target_os = "linux")]
+            if let Memory::Map { map, huge_pages, returned } = &self.memory {
+                let slice = slice(*huge_pages);
+                // Slices begin at multiples of their length, as huge pages do.
+                let before = self.words.addr().get() % slice;
+                let start = (index * slice).saturating_sub(before);
+                let len = ((index + 1) * slice - before).min(map.len()) - start;
+                // SAFETY: for the words this is as if another thread stored zeros, and they are atomics; nothing refers to the map but by them.
+                let done = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, len) };
+                if done.is_ok() {
+                    // Relaxed: a statistic.
+                    returned.fetch_add(len, Ordering::Relaxed);
+                }
+            }
+            #[cfg(not(target_os = "linux"))]
+            let _ = index;
         }
 
         #[inline(always)]
@@ -152,7 +221,9 @@ mod real {
             match &self.memory {
                 Memory::Heap(layout) => layout.size(),
                 #[cfg(feature = "std")]
-                Memory::Map(map) => map.len().next_multiple_of(4096),
+                Memory::Map { map, returned, .. } => {
+                    (map.len() - returned.load(Ordering::Relaxed)).next_multiple_of(4096)
+                }
             }
         }
     }
@@ -165,7 +236,7 @@ mod real {
                     alloc::alloc::dealloc(self.words.as_ptr().cast(), *layout);
                 },
                 #[cfg(feature = "std")]
-                Memory::Map(_) => {}
+                Memory::Map { .. } => {}
             }
         }
     }
@@ -206,6 +277,22 @@ impl Table {
     }
 
     pub(crate) fn prefetch(&self, _index: usize) {}
+
+    #[cfg(feature = "growth")]
+    pub(crate) fn new_mapped(len: usize, huge_pages: bool) -> Result<Self, AllocError> {
+        Self::new(len, huge_pages)
+    }
+
+    #[cfg(feature = "growth")]
+    pub(crate) fn slices(&self) -> usize {
+        1
+    }
+
+    /// As the system does, which takes care that whoever sees a zero of its own sees all that was done before.
+    #[cfg(feature = "growth")]
+    pub(crate) fn give_back(&self, _index: usize) {
+        self.words.iter().for_each(AtomicWord::give_back);
+    }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.words)

@@ -144,7 +144,7 @@ fn layers_give_back_what_was_put_in() {
             scope.spawn(move || {
                 for key in 0..KEYS {
                     filter.insert_hash(mixed(writer << 32 | key)).unwrap();
-                    let old = mixed(writer << 32 | key / 2);
+                    let old = mixed((writer << 32) | (key / 2));
                     if key % 2 == 0 {
                         match filter.remove_hash(old) {
                             Removal::Removed => {}

@@ -154,6 +154,78 @@ fn bad_settings_are_errors() {
     }
 }
 
+/// Without a maximum the rate holds at the largest size, whatever the filter starts with.
+#[test]
+fn default_maximum_holds_the_rate() {
+    for initial in [0, 4_000, 100_000, 1_000_000, 10_000_000] {
+        for rate in [0.5, 0.01, 0.001, 1e-5, 1e-7] {
+            let builder = GrowableCuckooFilter::<u64>::builder().initial_capacity(initial).false_positive_rate(rate);
+            let filter = builder.build().unwrap();
+            let largest = filter.max_capacity();
+            let classes = filter.buckets() as f64 * ((1_u64 << filter.fingerprint_bits()) - 1) as f64;
+            assert!(
+                1.0 - (-(largest as f64) / classes).exp() <= rate,
+                "{rate} from {initial}: {largest} in {filter:?}"
+            );
+            // Nothing is left that the rate would allow.
+            let share = largest as f64 / filter.capacity() as f64;
+            assert!(share <= 128.0 && (share > 120.0 || rate < 1e-6), "{rate} from {initial}: {share} times as many");
+        }
+    }
+    // As large as tables can be: only memory is the limit.
+    if usize::BITS == 64 {
+        for initial in [40_000_000, 50_000_000, 500_000_000] {
+            assert!(GrowableCuckooFilter::<u64>::with_capacity(initial).max_capacity() >= initial);
+        }
+    }
+}
+
+/// What errors offer works, and nothing better does.
+#[test]
+fn errors_offer_what_works() {
+    let build = |initial, max, rate| {
+        let builder = GrowableCuckooFilter::<u64>::builder().initial_capacity(initial).max_capacity(max);
+        match builder.false_positive_rate(rate).build() {
+            // Planned, but too large for this machine.
+            Ok(_) | Err(BuildError::Alloc { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    };
+    let (mut too_far, mut too_large, mut too_low) = (0, 0, 0);
+    for initial in [0, 10_000, 1 << 20, 200_000_000, 1 << 30, 3 << 30, 1 << 40] {
+        for max in [initial, 1 << 14, 1 << 24, 1_000_000_000, 1 << 32, 6 << 30, 1 << 34, 1 << 50] {
+            for rate in [0.3, 0.01, 1e-3, 1e-5, 1e-7, 1e-9, 1e-12] {
+                match build(initial, max, rate) {
+                    Ok(()) | Err(BuildError::InitialAboveMax { .. }) => {}
+                    Err(BuildError::GrowthTooFar { lowest, smallest_initial_capacity: smallest, .. }) => {
+                        too_far += 1;
+                        assert_eq!(build(smallest, max, rate), Ok(()));
+                        assert!(smallest == 0 || build(smallest - 1, max, rate).is_err(), "{initial} {max} {rate}");
+                        if let Some(lowest) = lowest {
+                            assert_eq!(build(initial, max, lowest), Ok(()), "{initial} {max} {rate}");
+                            assert!(build(initial, max, lowest * 0.999_999).is_err());
+                        }
+                    }
+                    Err(BuildError::CapacityTooLarge { capacity, largest }) => {
+                        too_large += 1;
+                        assert_eq!(capacity, max);
+                        assert_eq!(build(initial.min(largest), largest, rate), Ok(()), "{initial} {max} {rate}");
+                        assert!(build(initial.min(largest + 1), largest + 1, rate).is_err());
+                    }
+                    Err(BuildError::RateTooLow { lowest, .. }) => {
+                        too_low += 1;
+                        let works = build(initial, max, lowest).or_else(|_| build(max, max, lowest));
+                        assert_eq!(works, Ok(()), "{initial} {max} {rate}");
+                        assert!(build(initial, max, lowest * 0.999_999).is_err());
+                    }
+                    Err(other) => panic!("{other}"),
+                }
+            }
+        }
+    }
+    assert!(too_far > 10 && too_large > 10 && too_low > 10, "{too_far} {too_large} {too_low}");
+}
+
 #[test]
 fn eight_threads_lose_nothing() {
     for seed in 0..5 {

@@ -5,6 +5,8 @@
 use core::arch::aarch64::*;
 
 use super::Vector;
+#[cfg(feature = "growth")]
+use super::{Marked, Marks};
 use crate::{
     cells::Cells,
     sync::{AtomicU64, AtomicWord, Ordering},
@@ -13,6 +15,17 @@ use crate::{
 
 pub(super) fn look_up<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     super::look_up::<Two, G>(cells, cached, hashes, found);
+}
+
+#[cfg(feature = "growth")]
+pub(super) fn inspect<G: Readable>(
+    cells: &Cells<G>,
+    marks: Marks<'_>,
+    hashes: &[u64],
+    marked: &mut [Marked],
+    counters: &mut [u64],
+) {
+    super::inspect::inspect::<Two, G>(cells, marks, hashes, marked, counters);
 }
 
 /// Two lanes.
@@ -86,6 +99,13 @@ impl Vector for Two {
     fn shift_right<const BITS: u32>(self) -> Self {
         // SAFETY: NEON is part of the target.
         Self(unsafe { vshlq_u64(self.0, vdupq_n_s64(-i64::from(BITS))) })
+    }
+
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    fn shift_right_by(self, bits: Self) -> Self {
+        // SAFETY: NEON is part of the target.
+        Self(unsafe { vshlq_u64(self.0, vnegq_s64(vreinterpretq_s64_u64(bits.0))) })
     }
 
     #[inline(always)]

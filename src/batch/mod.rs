@@ -22,11 +22,16 @@
 #[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
 mod aarch64;
 mod in_memory;
+#[cfg(feature = "growth")]
+mod inspect;
 mod swar;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 mod x86_64;
 
 use alloc::vec::Vec;
+
+#[cfg(feature = "growth")]
+pub(crate) use inspect::{Marked, Marks};
 
 use crate::{
     cells::Cells,
@@ -108,6 +113,31 @@ pub(crate) fn contains_with<G: Readable>(
     }
 }
 
+/// See [`inspect::inspect`].
+#[cfg(feature = "growth")]
+pub(crate) fn inspect<G: Readable>(
+    cells: &Cells<G>,
+    marks: Marks<'_>,
+    hashes: &[u64],
+    marked: &mut [Marked],
+    counters: &mut [u64],
+) {
+    debug_assert!(hashes.len() == marked.len() && hashes.len() == counters.len());
+    match Backend::best() {
+        Backend::Swar => swar::inspect(cells, marks, hashes, marked, counters),
+        #[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
+        Backend::Neon => aarch64::inspect(cells, marks, hashes, marked, counters),
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: the backend is available, so the processor has its features.
+        Backend::Avx2 => unsafe { x86_64::inspect_avx2(cells, marks, hashes, marked, counters) },
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: as above.
+        Backend::Avx512 => unsafe { x86_64::inspect_avx512(cells, marks, hashes, marked, counters) },
+        #[allow(unreachable_patterns, reason = "which are left depends on the target")]
+        Backend::Neon | Backend::Avx2 | Backend::Avx512 => unreachable!("not available"),
+    }
+}
+
 /// Puts the indices of those hashes that `contains` finds at the end of `selected`.
 #[track_caller]
 pub(crate) fn select(hashes: &[u64], selected: &mut Vec<u32>, contains: impl Fn(&[u64], &mut [bool])) {
@@ -164,6 +194,9 @@ trait Vector: Copy {
     fn sub(self, other: Self) -> Self;
     fn shift_left<const BITS: u32>(self) -> Self;
     fn shift_right<const BITS: u32>(self) -> Self;
+    /// Each lane by a number of its own, less than 64.
+    #[cfg(feature = "growth")]
+    fn shift_right_by(self, bits: Self) -> Self;
     /// The 64-bit products of the low halves.
     fn mul_low_halves(self, other: Self) -> Self;
     /// The low 64 bits of the products.

@@ -1,6 +1,8 @@
 //! The portable backend, one key at a time, and the reference for the others.
 
 use super::Vector;
+#[cfg(feature = "growth")]
+use super::{Marked, Marks};
 use crate::{
     cells::Cells,
     sync::{AtomicU64, AtomicWord, Ordering},
@@ -9,6 +11,17 @@ use crate::{
 
 pub(super) fn look_up<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     super::look_up::<u64, G>(cells, cached, hashes, found);
+}
+
+#[cfg(feature = "growth")]
+pub(super) fn inspect<G: Readable>(
+    cells: &Cells<G>,
+    marks: Marks<'_>,
+    hashes: &[u64],
+    marked: &mut [Marked],
+    counters: &mut [u64],
+) {
+    super::inspect::inspect::<u64, G>(cells, marks, hashes, marked, counters);
 }
 
 impl Vector for u64 {
@@ -67,6 +80,12 @@ impl Vector for u64 {
     #[inline(always)]
     fn shift_right<const BITS: u32>(self) -> Self {
         self >> BITS
+    }
+
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    fn shift_right_by(self, bits: Self) -> Self {
+        self >> bits
     }
 
     #[inline(always)]

@@ -15,6 +15,8 @@
 use core::arch::{asm, x86_64::*};
 
 use super::Vector;
+#[cfg(feature = "growth")]
+use super::{Marked, Marks};
 use crate::{
     cells::Cells,
     sync::{AtomicU64, AtomicWord},
@@ -29,6 +31,30 @@ pub(super) fn look_up_avx2<G: Readable>(cells: &Cells<G>, cached: bool, hashes: 
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(super) fn look_up_avx512<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     super::look_up::<Eight, G>(cells, cached, hashes, found);
+}
+
+#[cfg(feature = "growth")]
+#[target_feature(enable = "avx2")]
+pub(super) fn inspect_avx2<G: Readable>(
+    cells: &Cells<G>,
+    marks: Marks<'_>,
+    hashes: &[u64],
+    marked: &mut [Marked],
+    counters: &mut [u64],
+) {
+    super::inspect::inspect::<Four, G>(cells, marks, hashes, marked, counters);
+}
+
+#[cfg(feature = "growth")]
+#[target_feature(enable = "avx512f,avx512dq")]
+pub(super) fn inspect_avx512<G: Readable>(
+    cells: &Cells<G>,
+    marks: Marks<'_>,
+    hashes: &[u64],
+    marked: &mut [Marked],
+    counters: &mut [u64],
+) {
+    super::inspect::inspect::<Eight, G>(cells, marks, hashes, marked, counters);
 }
 
 /// Four lanes, AVX2.
@@ -140,6 +166,13 @@ impl Vector for Four {
         Self(unsafe { _mm256_srl_epi64(self.0, _mm_cvtsi32_si128(BITS.cast_signed())) })
     }
 
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    fn shift_right_by(self, bits: Self) -> Self {
+        // SAFETY: only runs where the features were detected, see the module.
+        Self(unsafe { _mm256_srlv_epi64(self.0, bits.0) })
+    }
+
     #[inline(always)]
     fn nonzero(self) -> u32 {
         // SAFETY: only runs where the features were detected, see the module.
@@ -244,6 +277,13 @@ impl Vector for Eight {
     fn shift_right<const BITS: u32>(self) -> Self {
         // SAFETY: only runs where the features were detected, see the module.
         Self(unsafe { _mm512_srli_epi64::<BITS>(self.0) })
+    }
+
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    fn shift_right_by(self, bits: Self) -> Self {
+        // SAFETY: only runs where the features were detected, see the module.
+        Self(unsafe { _mm512_srlv_epi64(self.0, bits.0) })
     }
 
     #[inline(always)]

@@ -16,7 +16,6 @@
 
 use core::ops::Range;
 
-use crossbeam_epoch::Guard;
 use crossbeam_utils::Backoff;
 
 use super::{Growing, Old, State, View};
@@ -36,82 +35,103 @@ const UNCOUNTED: bool = cfg!(koel_mutation = "drain_uncounted");
 impl Growing {
     /// Drains a chunk, as a small contribution of an operation that has something else to do; or, as long as the newer table has huge pages that
     /// were never written to, has the system make one of them, which takes it about as long: copies from one chunk go to many pages.
-    pub(super) fn help(&self, view: &View<'_>, guard: &Guard) {
+    pub(super) fn help(&self, view: &View<'_>) {
         if let Some(old) = &view.old {
             if view.current.touch_page() {
                 return;
             }
             match old.generation.next_chunk() {
-                Some(chunk) => self.drain_chunk(view, old, chunk, guard),
+                Some(chunk) => self.drain_chunk(view, old, chunk),
                 None => 0,
             };
-            self.retire(view, guard);
+            self.retire(view);
         }
     }
 
     /// Drains about so many buckets, and says how many; 0 if there is nothing to drain.
-    pub(crate) fn drain(&self, max_buckets: usize, guard: &Guard) -> usize {
+    pub(crate) fn drain(&self, max_buckets: usize) -> usize {
         let mut drained = 0;
         while drained < max_buckets {
             // Anew for each chunk: a snapshot need not wait for all.
             let _inside = self.gate.enter();
-            let buckets = self.drain_next(guard);
+            let buckets = self.drain_next();
             if buckets == 0 {
                 break;
             }
             drained += buckets;
         }
+        if !self.is_draining() {
+            self.give_back();
+        }
         drained
     }
 
     /// Drains a chunk; how many buckets, 0 if there is nothing to drain now. Inside the gate, or behind it.
-    pub(super) fn drain_next(&self, guard: &Guard) -> usize {
-        let view = self.view_to_change(guard);
+    pub(super) fn drain_next(&self) -> usize {
+        let view = self.view_to_change();
         let Some(old) = &view.old else { return 0 };
         let Some(chunk) = old.generation.next_chunk() else { return 0 };
-        let buckets = self.drain_chunk(&view, old, chunk, guard);
+        let buckets = self.drain_chunk(&view, old, chunk);
         if buckets != 0 {
-            self.retire(&view, guard);
+            self.retire(&view);
         }
         buckets
     }
 
     /// Drains until there is but one table.
-    pub(crate) fn finish_draining(&self, guard: &Guard) {
+    pub(crate) fn finish_draining(&self) {
         let backoff = Backoff::new();
-        while self.is_draining(guard) {
-            if self.drain(usize::MAX, guard) == 0 {
+        while self.is_draining() {
+            if self.drain(usize::MAX) == 0 {
                 // What is left is being drained by other threads.
                 {
                     let _inside = self.gate.enter();
-                    self.retire(&self.view_to_change(guard), guard);
+                    self.retire(&self.view_to_change());
                 }
+                sync::snooze(&backoff);
+            }
+        }
+        self.give_back();
+    }
+
+    /// Gives back the memory of the tables that were left, as far as nobody can be writing to it any more.
+    fn give_back(&self) {
+        let backoff = Backoff::new();
+        while self.state.has_left() {
+            // Anew for each slice, as in `drain`.
+            let given = self.state.give_back(&self.gate, &self.gate.enter());
+            if !given && (cfg!(loom) || backoff.is_completed()) {
+                // Later inserts do the rest.
+                return;
+            }
+            if !given {
                 sync::snooze(&backoff);
             }
         }
     }
 
-    /// Drops the older table if it is drained.
-    pub(super) fn retire(&self, view: &View<'_>, guard: &Guard) {
+    /// Leaves the older table if it is drained.
+    pub(super) fn retire(&self, view: &View<'_>) {
         if view.old.is_some_and(|old| old.generation.is_drained()) {
-            let current = view.state.get().current.clone();
+            let current = view.state.current.clone();
             // `false`: another thread was faster.
-            self.state.replace(view.state, State { current, draining: None }, guard);
+            self.state.replace(view.state, State::new(current, None));
         }
     }
 
     /// Drains the buckets of a chunk; how many, 0 if some could not be drained now.
-    fn drain_chunk(&self, view: &View<'_>, old: &Old<'_>, chunk: usize, guard: &Guard) -> usize {
+    fn drain_chunk(&self, view: &View<'_>, old: &Old<'_>, chunk: usize) -> usize {
+        // The next chunk is mostly the next to be drained, by this thread or by another: by then the words are there.
+        self.look_ahead(view, old, old.generation.chunk(chunk + 1));
         let buckets = old.generation.chunk(chunk);
         let len = buckets.len();
-        self.look_ahead(view, old, buckets.clone());
         let mut sealed = true;
         let mut buckets = buckets.peekable();
         while let Some(first) = buckets.peek() {
             let base = old.cells.generation.base(*first);
             let _under_way = self.sequences.relocation(base);
             while let Some(bucket) = buckets.next_if(|bucket| old.cells.generation.base(*bucket) == base) {
-                sealed &= self.drain_announced(view, old, bucket, guard);
+                sealed &= self.drain_announced(view, old, bucket);
             }
         }
         if !sealed {
@@ -135,17 +155,20 @@ impl Growing {
 
     /// Drains one bucket. `false` if that is not possible now: the new buckets have no room, because another thread has placed a copy there
     /// that it has not sealed here yet.
-    pub(super) fn drain_bucket(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, guard: &Guard) -> bool {
+    pub(super) fn drain_bucket(&self, view: &View<'_>, old: &Old<'_>, bucket: usize) -> bool {
         let _under_way = self.sequences.relocation(old.cells.generation.base(bucket));
-        self.drain_announced(view, old, bucket, guard)
+        self.drain_announced(view, old, bucket)
     }
 
     /// The same, by a caller who has announced relocations of this base bucket.
-    fn drain_announced(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, guard: &Guard) -> bool {
+    fn drain_announced(&self, view: &View<'_>, old: &Old<'_>, bucket: usize) -> bool {
         let layout = &self.plan.layout;
         let cells = &old.cells;
+        if !cfg!(koel_mutation = "drain_unmarked") {
+            old.generation.set_begun(bucket);
+        }
         let word = cells.word(bucket).peek();
-        if layout.is_sealed(word) || !CLEARS && self.drain_word(view, old, bucket, word, guard) {
+        if layout.is_sealed(word) || !CLEARS && self.drain_word(view, old, bucket, word) {
             return true;
         }
         loop {
@@ -160,7 +183,7 @@ impl Growing {
                 return true;
             }
             for slot in layout.taken(word) {
-                if !self.drain_slot(view, old, bucket, slot, guard) {
+                if !self.drain_slot(view, old, bucket, slot) {
                     return false;
                 }
             }
@@ -183,7 +206,7 @@ impl Growing {
     }
 
     /// Moves one copy. `false` if there is no room for it.
-    fn drain_slot(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, slot: Slot, guard: &Guard) -> bool {
+    fn drain_slot(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, slot: Slot) -> bool {
         let class = self.class_of(old, bucket, slot);
         let _under_way = slot.is_displaced().then(|| self.sequences.relocation(class.home));
         let placed = if slot.is_displaced() {
@@ -193,7 +216,7 @@ impl Growing {
         };
         if placed {
             self.sequences.advance(class.home);
-            self.seal(old, bucket, slot, class, guard);
+            self.seal(old, bucket, slot, class);
             return true;
         }
         let pattern = self.plan.layout.pattern(slot);
@@ -214,11 +237,11 @@ impl Growing {
     }
 
     /// Seals a copy in the older table of which there is one in the newer table now; the sequence was advanced.
-    fn seal(&self, old: &Old<'_>, bucket: usize, slot: Slot, class: Class, guard: &Guard) {
+    fn seal(&self, old: &Old<'_>, bucket: usize, slot: Slot, class: Class) {
         if !old.cells.seal(bucket, slot) {
             // Someone took it: there is one copy too many.
             if !cfg!(koel_mutation = "keep_extra_copy") {
-                self.settle(class, guard);
+                self.settle(class);
             }
         } else if slot.is_displaced() {
             old.cells.count_down(old.cells.home(class));
@@ -226,7 +249,7 @@ impl Growing {
     }
 
     /// Moves the copies of a bucket, whose word is this one, all at once; `false` if that does not work, then some may have been moved.
-    fn drain_word(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, word: u64, guard: &Guard) -> bool {
+    fn drain_word(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, word: u64) -> bool {
         let layout = &self.plan.layout;
         let targets = [2 * bucket, 2 * bucket + 1];
         let before = targets.map(|to| view.new.word(to).peek());
@@ -272,7 +295,7 @@ impl Growing {
         // Those that were placed are each sealed or taken back; those that were not are not counted either.
         for Copy { slot, class, half, .. } in copies() {
             if half.is_none_or(|half| placed[half]) {
-                self.seal(old, bucket, *slot, *class, guard);
+                self.seal(old, bucket, *slot, *class);
             } else if slot.is_displaced() {
                 view.new.count_down(view.new.home(*class));
             }

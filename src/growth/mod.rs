@@ -23,19 +23,21 @@ mod drain;
     reason = "not public: each method is the operation of its name"
 )]
 pub(crate) mod model;
+mod plan;
 mod shrink;
 mod snapshot;
 #[allow(unsafe_code, reason = "the pointer to the tables")]
 mod state;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 use alloc::sync::Arc;
-use core::convert::Infallible;
+use core::{convert::Infallible, ptr};
 
-use crossbeam_epoch::Guard;
 use crossbeam_utils::Backoff;
 
 use crate::{
-    batch,
+    batch::{self, Marked},
     cells::Cells,
     claim::Claims,
     error::{BuildError, InsertError, InsertHashesError},
@@ -44,13 +46,13 @@ use crate::{
     kick::{self, Surroundings},
     memory::AllocError,
     seq::{Sequences, Stripes},
-    sizing::GrowthPlan,
     stats::{Counters, Event},
     sync::{self, AtomicBool, Ordering},
     word::{self, Slot},
     words::Shared,
 };
-use state::{Generation, State, StateCell, StateRef};
+pub(crate) use plan::GrowthPlan;
+use state::{Generation, State, StateCell};
 
 /// Hashes of a batch that are looked up in two tables at a time: many more than are under way in a look-up, and little of
 /// the stack, of which loom gives a thread but 32 KiB.
@@ -73,7 +75,7 @@ pub(crate) struct Growing {
 /// The tables as one thread sees them, and how to work on each.
 #[derive(Clone, Copy)]
 struct View<'g> {
-    state: StateRef<'g>,
+    state: &'g State,
     current: &'g Generation,
     new: Cells<'g, Doubled>,
     old: Option<Old<'g>>,
@@ -109,7 +111,7 @@ impl Growing {
             claims: Claims::new(stripes)?,
             counters: Counters::for_buckets(plan.base << plan.doublings)?,
             gate: Gate::for_buckets(plan.base << plan.doublings)?,
-            state: StateCell::new(State { current, draining: None }),
+            state: StateCell::new(State::new(current, None)),
             growing: AtomicBool::new(false),
             huge_pages,
         })
@@ -136,48 +138,70 @@ impl Growing {
     }
 
     #[inline(always)]
-    fn view<'g>(&'g self, guard: &'g Guard) -> View<'g> {
-        self.view_of(self.state.load(guard))
+    fn view(&self) -> View<'_> {
+        self.view_of(self.state.load())
     }
 
     /// The view for those who may replace the state.
     #[inline(always)]
-    fn view_to_change<'g>(&'g self, guard: &'g Guard) -> View<'g> {
-        self.view_of(self.state.peek(guard))
+    fn view_to_change(&self) -> View<'_> {
+        self.view_of(self.state.peek())
     }
 
     #[inline(always)]
-    fn view_of<'g>(&'g self, state: StateRef<'g>) -> View<'g> {
-        let current = &*state.get().current;
-        let old = state.get().draining.as_deref();
+    fn view_of<'g>(&'g self, state: &'g State) -> View<'g> {
+        let current = &*state.current;
+        let old = state.draining.as_deref();
         let old = old.map(|generation| Old { generation, cells: self.cells(generation) });
         View { state, current, new: self.cells(current), old }
     }
 
     /// Whether what was not found in this view is nowhere.
     #[inline(always)]
-    fn is_current(&self, view: &View<'_>, guard: &Guard) -> bool {
-        cfg!(koel_mutation = "grow_without_state_check") || self.state.load(guard) == view.state
+    fn is_current(&self, view: &View<'_>) -> bool {
+        self.is_still(view.state)
     }
 
+    /// Whether the state is still this one.
+    #[inline(always)]
+    fn is_still(&self, state: &State) -> bool {
+        cfg!(koel_mutation = "grow_without_state_check") || ptr::eq(self.state.load(), state)
+    }
+
+    /// The cells of the newest table.
+    #[inline(always)]
+    fn newest<'g>(&'g self, state: &'g State) -> Cells<'g, Doubled> {
+        self.cells(&state.current)
+    }
+
+    // This, and the first steps of inserts and removals, do without a `View`: half of it would be made for nothing, and wherever a reference to it
+    // is handed on, even in a branch that is never taken, it has to be in memory.
     #[inline]
-    pub(crate) fn contains(&self, class: Class, guard: &Guard) -> bool {
+    pub(crate) fn contains(&self, class: Class) -> bool {
         loop {
-            let view = self.view(guard);
-            let found = match &view.old {
-                None => view.contains_new(class),
-                Some(old) => self.contains_draining(&view, old, class),
+            let state = self.state.load();
+            let found = match &state.draining {
+                None => self.contains_newest(state, class),
+                Some(_) => self.contains_draining(state, class),
             };
-            if found || self.is_current(&view, guard) {
+            if found || self.is_still(state) {
                 return found;
             }
         }
     }
 
+    #[inline(always)]
+    fn contains_newest(&self, state: &State, class: Class) -> bool {
+        let cells = self.newest(state);
+        if state.current.cached { cells.contains_both(class) } else { cells.contains_home_first(class) }
+    }
+
     #[inline(never)]
-    fn contains_draining(&self, view: &View<'_>, old: &Old<'_>, class: Class) -> bool {
+    fn contains_draining(&self, state: &State, class: Class) -> bool {
+        let view = self.view_of(state);
+        let Some(old) = &view.old else { return self.contains_newest(state, class) };
         if old.has_lost(class) {
-            return view.contains_new(class);
+            return self.contains_newest(state, class);
         }
         let layout = &self.plan.layout;
         let older = old.cells.candidates(class);
@@ -210,16 +234,16 @@ impl Growing {
     }
 
     /// Whether the class has a key. See [`Cells::has_key`].
-    fn has_key(&self, class: Class, guard: &Guard) -> bool {
+    fn has_key(&self, class: Class) -> bool {
         let backoff = Backoff::new();
         loop {
-            let view = self.view(guard);
+            let view = self.view();
             let before = self.sequences.before(class.home);
             let found = view.tables().any(|cells| {
                 let candidates = cells.candidates(class);
                 cells.shows(&candidates, cells.seen(&candidates))
             });
-            let unchanged = self.sequences.after(class.home) == before && self.is_current(&view, guard);
+            let unchanged = self.sequences.after(class.home) == before && self.is_current(&view);
             if unchanged && (!found || Sequences::is_quiet(before)) {
                 return found;
             }
@@ -230,44 +254,64 @@ impl Growing {
     }
 
     /// Copies of the class. One that is being moved may be counted twice.
-    pub(crate) fn count(&self, class: Class, guard: &Guard) -> usize {
+    pub(crate) fn count(&self, class: Class) -> usize {
         loop {
-            let view = self.view(guard);
+            let view = self.view();
             let before = self.sequences.before(class.home);
             let copies = view.tables().map(|cells| {
                 let candidates = cells.candidates(class);
                 cells.copies(&candidates, cells.seen(&candidates))
             });
             let copies = copies.sum();
-            if self.sequences.after(class.home) == before && self.is_current(&view, guard) {
+            if self.sequences.after(class.home) == before && self.is_current(&view) {
                 return copies;
             }
         }
     }
 
     #[inline]
-    pub(crate) fn insert(&self, class: Class, guard: &Guard) -> Result<(), InsertError> {
-        let view = self.view(guard);
-        // Without another table this is all that most inserts do. The table may have become the older one meanwhile: a slot that is not
-        // sealed yet is as good as ever.
-        if view.old.is_some() || !view.new.place(view.new.home(class), Slot::at_home(class.fingerprint)) {
-            self.insert_or_grow(class, guard)?;
+    pub(crate) fn insert(&self, class: Class) -> Result<(), InsertError> {
+        let state = self.state.load();
+        let cells = self.newest(state);
+        // Without another table this is all that most inserts do.
+        let placed = state.draining.is_none()
+            && !self.state.has_left()
+            && cells.place(cells.home(class), Slot::at_home(class.fingerprint))
+            && (self.is_still(state) || !self.took_late_copy(state, class));
+        if !placed {
+            self.insert_or_grow(class)?;
         }
         self.counters.add(Event::Inserted);
         Ok(())
     }
 
+    /// Takes back a copy that was placed in the only table of a state which is not that of now; `false` if that is not needed.
+    ///
+    /// If the table is in use the copy was placed before its slot was sealed, and is as good as any. If it is not, all its slots were sealed before it was left. So either
+    /// the copy was moved before that, and is not there any more; or it was placed in a page that had been given back, where nobody will ever look for it.
+    #[cold]
     #[inline(never)]
-    fn insert_or_grow(&self, class: Class, guard: &Guard) -> Result<(), InsertError> {
+    fn took_late_copy(&self, state: &State, class: Class) -> bool {
+        let cells = self.newest(state);
+        !cfg!(koel_mutation = "trust_late_copies")
+            && !self.state.load().has(&state.current)
+            && cells.clear_home(&cells.candidates(class))
+    }
+
+    #[inline(never)]
+    fn insert_or_grow(&self, class: Class) -> Result<(), InsertError> {
         // Whoever waits below waits for threads that are inside too.
-        let _inside = self.gate.enter();
+        let inside = self.gate.enter();
+        if self.state.has_left() {
+            self.state.give_back(&self.gate, &inside);
+        }
         let backoff = Backoff::new();
         loop {
-            let view = self.view_to_change(guard);
+            let view = self.view_to_change();
             if view.old.is_some() {
-                self.help(&view, guard);
+                self.help(&view);
             }
-            let around = Around { filter: self, view: &view, guard };
+            let around = Around { filter: self, view: &view };
             let candidates = view.new.candidates(class);
             // Both, whether or not both are needed; and one of them is enough.
             let home = around.is_ready(candidates.home);
@@ -279,7 +323,7 @@ impl Growing {
                 return Ok(());
             }
             let filled = view.new.is_filled_by(&candidates);
-            if self.state.peek(guard) != view.state && !cfg!(koel_mutation = "grow_without_state_check") {
+            if !ptr::eq(self.state.peek(), view.state) && !cfg!(koel_mutation = "grow_without_state_check") {
                 continue;
             }
             if view.old.is_some() {
@@ -287,8 +331,7 @@ impl Growing {
                 sync::snooze(&backoff);
                 continue;
             }
-            let refusal =
-                if filled { Some(InsertError::TooManyCopies) } else { self.grow(&view, guard, &backoff).err() };
+            let refusal = if filled { Some(InsertError::TooManyCopies) } else { self.grow(&view, &backoff).err() };
             if let Some(error) = refusal {
                 self.counters.add(Event::Refused);
                 return Err(error);
@@ -296,20 +339,20 @@ impl Growing {
         }
     }
 
-    pub(crate) fn insert_if_absent(&self, class: Class, guard: &Guard) -> Result<bool, InsertError> {
+    pub(crate) fn insert_if_absent(&self, class: Class) -> Result<bool, InsertError> {
         let _claim = self.claims.claim(class.home);
-        if self.has_key(class, guard) {
+        if self.has_key(class) {
             return Ok(false);
         }
-        self.insert(class, guard).map(|()| true)
+        self.insert(class).map(|()| true)
     }
 
     #[inline]
-    pub(crate) fn remove(&self, class: Class, guard: &Guard) -> bool {
-        let taken = self.take_from_new_home(class, guard).unwrap_or_else(|| {
+    pub(crate) fn remove(&self, class: Class) -> bool {
+        let taken = self.take_from_new_home(class).unwrap_or_else(|| {
             let _inside = self.gate.enter();
             self.sequences.advance(class.home);
-            self.take(class, guard)
+            self.take(class)
         });
         if taken {
             self.counters.add(Event::Removed);
@@ -319,9 +362,10 @@ impl Growing {
 
     /// Takes an undisplaced copy by the current home word alone, if that decides. See [`Cells::take_from_home_alone`].
     #[inline]
-    fn take_from_new_home(&self, class: Class, guard: &Guard) -> Option<bool> {
-        let view = self.view(guard);
-        if let Some(old) = &view.old {
+    fn take_from_new_home(&self, class: Class) -> Option<bool> {
+        let state = self.state.load();
+        if let Some(old) = &state.draining {
+            let old = Old { generation: old, cells: self.cells(old) };
             // All copies are in the new table, and its home word knows of them, only if there is nothing in the old one.
             let home = old.cells.word(old.cells.home(class)).load();
             let empty = self.plan.layout.is_sealed(home) && word::displaced_count(home) == 0;
@@ -329,65 +373,69 @@ impl Growing {
                 return None;
             }
         }
-        let taken = view.new.take_from_home_alone(&view.new.candidates(class))?;
-        (taken || self.is_current(&view, guard)).then_some(taken)
+        let cells = self.newest(state);
+        let taken = cells.take_from_home_alone(&cells.candidates(class))?;
+        (taken || self.is_still(state)).then_some(taken)
     }
 
     /// Takes one copy of the class from wherever it is; `false` if a validated read finds none. The caller has advanced the sequence, once.
-    fn take(&self, class: Class, guard: &Guard) -> bool {
+    fn take(&self, class: Class) -> bool {
         loop {
-            let view = self.view(guard);
+            let view = self.view();
             let before = self.sequences.before(class.home);
             if view.tables().any(|cells| cells.clear_any(&cells.candidates(class))) {
                 return true;
             }
-            if self.sequences.after(class.home) == before && self.is_current(&view, guard) {
+            if self.sequences.after(class.home) == before && self.is_current(&view) {
                 return false;
             }
         }
     }
 
     /// Takes a copy that is one too many. See [`Surroundings::settle`].
-    fn settle(&self, class: Class, guard: &Guard) {
-        if !self.take(class, guard) {
+    fn settle(&self, class: Class) {
+        if !self.take(class) {
             self.counters.add(Event::Inserted);
         }
     }
 
     /// Publishes a table of twice the size, or waits for the thread that is about to. The view has but one table, which is full.
-    fn grow(&self, view: &View<'_>, guard: &Guard, backoff: &Backoff) -> Result<(), InsertError> {
+    fn grow(&self, view: &View<'_>, backoff: &Backoff) -> Result<(), InsertError> {
         let doublings = view.current.place.doublings();
         let slots = view.current.buckets() * self.plan.layout.slots();
         // Below half load it is keys of nearly equal hashes that fill a place of the table, and would fill it again after any growth.
         if doublings == self.plan.doublings || self.counters.keys(slots) < slots / 2 {
             return Err(InsertError::Full);
         }
-        self.double(view, guard, backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })
+        self.double(view, backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })
     }
 
-    fn double(&self, view: &View<'_>, guard: &Guard, backoff: &Backoff) -> Result<(), AllocError> {
+    fn double(&self, view: &View<'_>, backoff: &Backoff) -> Result<(), AllocError> {
         // Acquire: the state that the last grower published is visible. Pairs with the Release of `GrowingFlag`.
         if self.growing.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
             sync::snooze(backoff);
             return Ok(());
         }
         let _flag = GrowingFlag(&self.growing);
-        if self.state.peek(guard) == view.state {
+        if ptr::eq(self.state.peek(), view.state) {
             let doublings = view.current.place.doublings() + 1;
             let double = Generation::new(self.plan.base, self.plan.layout, doublings, self.huge_pages)?;
-            let draining = Some(Arc::clone(&view.state.get().current));
-            self.state.replace(view.state, State { current: Arc::new(double), draining }, guard);
+            let draining = Some(Arc::clone(&view.state.current));
+            self.state.replace(view.state, State::new(Arc::new(double), draining));
         }
         Ok(())
     }
 
     /// Grows until the table has room for so many keys more.
-    pub(crate) fn reserve(&self, additional: usize, guard: &Guard) -> Result<(), InsertError> {
+    pub(crate) fn reserve(&self, additional: usize) -> Result<(), InsertError> {
         let backoff = Backoff::new();
-        let wanted = self.keys(guard).saturating_add(additional);
+        let wanted = self.keys().saturating_add(additional);
+        if self.plan.max_capacity() < wanted {
+            return Err(InsertError::Full);
+        }
         loop {
             let inside = self.gate.enter();
-            let view = self.view_to_change(guard);
+            let view = self.view_to_change();
             let doublings = view.current.place.doublings();
             if self.plan.capacity(doublings) >= wanted {
                 return Ok(());
@@ -397,85 +445,89 @@ impl Growing {
             }
             if view.old.is_some() {
                 drop(inside);
-                self.finish_draining(guard);
+                self.finish_draining();
             } else {
-                self.double(&view, guard, &backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })?;
+                self.double(&view, &backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })?;
             }
         }
     }
 
     /// [`contains`](Self::contains) for many hashes.
-    pub(crate) fn contains_hashes(&self, hashes: &[u64], found: &mut [bool], guard: &Guard) {
-        let view = self.view(guard);
+    pub(crate) fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+        let view = self.view();
         match &view.old {
             None => batch::contains(&view.new, view.current.cached, hashes, found),
             Some(old) => {
                 for (hashes, found) in hashes.chunks(PART).zip(found.chunks_mut(PART)) {
-                    self.contains_hashes_draining(&view, old, hashes, found, guard);
+                    self.contains_hashes_draining(&view, old, hashes, found);
                 }
             }
         }
-        if !self.is_current(&view, guard) {
+        if !self.is_current(&view) {
             // A few of these answers may be wrong, and growth is rare.
             for (hash, found) in hashes.iter().zip(found) {
-                *found = *found || self.contains(self.class(*hash), guard);
+                *found = *found || self.contains(self.class(*hash));
             }
         }
     }
 
-    /// As many hashes as the stack has room for, in two tables: those whose buckets in the older one are known to be sealed only in the newer one.
-    fn contains_hashes_draining(
-        &self,
-        view: &View<'_>,
-        old: &Old<'_>,
-        hashes: &[u64],
-        found: &mut [bool],
-        guard: &Guard,
-    ) {
-        let mut in_both = [0_u64; PART];
-        let mut places = [0_u16; PART];
-        let mut before = [0_u64; PART];
-        let mut in_old = [false; PART];
-        let mut len = 0;
-        for (place, hash) in hashes.iter().enumerate() {
-            let class = self.class(*hash);
-            (in_both[len], places[len]) = (*hash, place as u16);
-            // Before the words of both tables, as in `contains_draining`: those of each alone prove nothing about the other.
-            before[len] = self.sequences.before(class.home);
-            // Written always, kept only if it counts: no branch to mispredict.
-            len += usize::from(!old.has_lost(class));
+    /// As many hashes as the stack has room for, in two tables, but each only where it may be: a key whose buckets in the older one are known to be sealed in the newer
+    /// one; a key whose buckets nobody had begun to drain when it was not found in the older one, only there.
+    fn contains_hashes_draining(&self, view: &View<'_>, old: &Old<'_>, hashes: &[u64], found: &mut [bool]) {
+        let mut marked = [Marked::default(); PART];
+        // Before the words of both tables, as in `contains_draining`: those of each alone prove nothing about the other.
+        let mut before = [0; PART];
+        let sealed = old.generation.sealed_marks();
+        batch::inspect(&old.cells, sealed, hashes, &mut marked[..hashes.len()], &mut before[..hashes.len()]);
+        let (mut in_old, mut in_new) = (Picked::new(), Picked::new());
+        for (place, (hash, marked)) in hashes.iter().zip(&marked).enumerate() {
+            in_old.push(*hash, place, !marked.both);
+            in_new.push(*hash, place, marked.both);
         }
-        batch::contains(&old.cells, old.generation.cached, &in_both[..len], &mut in_old[..len]);
-        batch::contains(&view.new, view.current.cached, hashes, found);
-        for (((hash, place), before), in_old) in in_both.iter().zip(places).zip(before).zip(in_old).take(len) {
-            let found = &mut found[usize::from(place)];
-            *found |= in_old;
-            if !*found {
-                let class = self.class(*hash);
-                *found = self.sequences.after(class.home) != before && self.contains(class, guard);
+        let only_in_new = in_new.len;
+        in_old.look_up(&old.cells, old.generation.cached);
+        // After the words: a key of which these were seen as draining left them is marked now.
+        let mut counters = [0; PART];
+        let begun = old.generation.begun_marks();
+        batch::inspect(&old.cells, begun, in_old.hashes(), &mut marked[..in_old.len], &mut counters[..in_old.len]);
+        for (key, marked) in marked[..in_old.len].iter().enumerate() {
+            let place = usize::from(in_old.places[key]);
+            found[place] = in_old.found[key];
+            in_new.push(in_old.hashes[key], place, !in_old.found[key] & marked.any);
+        }
+        in_new.look_up(&view.new, view.current.cached);
+        let in_both = only_in_new..in_new.len;
+        let after = &mut counters[in_both.clone()];
+        batch::inspect(&old.cells, begun, &in_new.hashes()[only_in_new..], &mut marked[in_both.clone()], after);
+        let picked = in_new.places.iter().zip(&in_new.found).zip(&counters).take(in_new.len).enumerate();
+        for (key, ((place, is_found), counter)) in picked {
+            let place = usize::from(*place);
+            found[place] = *is_found;
+            if key >= only_in_new && !is_found && *counter != before[place] {
+                found[place] = self.contains(self.class(in_new.hashes[key]));
             }
         }
     }
 
     /// [`insert`](Self::insert) for many hashes.
-    pub(crate) fn insert_hashes(&self, hashes: &[u64], guard: &Guard) -> Result<(), InsertHashesError> {
+    pub(crate) fn insert_hashes(&self, hashes: &[u64]) -> Result<(), InsertHashesError> {
         // The words of this view are only asked for: if the filter grows meanwhile they are the wrong ones, which costs time and nothing else.
-        let view = self.view(guard);
+        let view = self.view();
         let full = |home| self.plan.layout.is_full(home);
         let look_ahead = |class| {
             if !view.current.cached {
                 kick::look_ahead(&view.new, class);
             }
         };
-        batch::staged(&view.new, hashes, full, look_ahead, |_, class| self.insert(class, guard))
+        batch::staged(&view.new, hashes, full, look_ahead, |_, class| self.insert(class))
             .map_err(|(inserted, error)| InsertHashesError { inserted, error })
     }
 
     /// [`remove`](Self::remove) for many hashes.
-    pub(crate) fn remove_hashes(&self, hashes: &[u64], removed: &mut [bool], guard: &Guard) {
-        let view = self.view(guard);
+    pub(crate) fn remove_hashes(&self, hashes: &[u64], removed: &mut [bool]) {
+        let view = self.view();
         let remove = |index: usize, class| {
-            removed[index] = self.remove(class, guard);
+            removed[index] = self.remove(class);
             Ok::<(), Infallible>(())
         };
         let Ok(()) = batch::staged(&view.new, hashes, |home| word::displaced_count(home) != 0, |_| {}, remove)
@@ -483,37 +535,35 @@ impl Growing {
     }
 
     /// Keys that are in.
-    pub(crate) fn keys(&self, guard: &Guard) -> usize {
-        self.counters.keys(self.slots(guard))
+    pub(crate) fn keys(&self) -> usize {
+        self.counters.keys(self.slots())
     }
 
     /// Slots of the larger table.
-    pub(crate) fn slots(&self, guard: &Guard) -> usize {
-        self.buckets(guard) * self.plan.layout.slots()
+    pub(crate) fn slots(&self) -> usize {
+        self.buckets() * self.plan.layout.slots()
     }
 
-    pub(crate) fn doublings(&self, guard: &Guard) -> u32 {
-        self.view(guard).current.place.doublings()
+    pub(crate) fn doublings(&self) -> u32 {
+        self.view().current.place.doublings()
     }
 
-    pub(crate) fn buckets(&self, guard: &Guard) -> usize {
-        self.view(guard).current.buckets()
+    pub(crate) fn buckets(&self) -> usize {
+        self.view().current.buckets()
     }
 
-    pub(crate) fn is_draining(&self, guard: &Guard) -> bool {
-        self.view(guard).old.is_some()
+    pub(crate) fn is_draining(&self) -> bool {
+        self.view().old.is_some()
     }
 
     /// All words of all tables, the older one first, each read at a moment of its own.
-    pub(crate) fn words<'g>(&'g self, guard: &'g Guard) -> impl Iterator<Item = u64> + use<'g> {
-        self.view(guard).tables().flat_map(|cells| cells.words())
+    pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
+        self.view().tables().flat_map(|cells| cells.words())
     }
 
-    /// Bytes on the heap.
-    pub(crate) fn memory_bytes(&self, guard: &Guard) -> usize {
-        let view = self.view(guard);
-        let tables = view.current.memory_bytes() + view.old.map_or(0, |old| old.generation.memory_bytes());
-        tables
+    /// Bytes on the heap and in maps, those of tables that were left included as long as they are not given back.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.state.load().tables().map(Generation::memory_bytes).sum::<usize>()
             + self.sequences.memory_bytes()
             + self.claims.memory_bytes()
             + self.counters.memory_bytes()
@@ -522,9 +572,9 @@ impl Growing {
 
     /// Empties the filter, in a table of the size it has.
     pub(crate) fn clear(&mut self) {
-        let state = self.state.get_mut();
-        state.draining = None;
-        state.current.clear();
+        let current = Arc::clone(&self.state.load().current);
+        current.clear();
+        self.state = StateCell::new(State::new(current, None));
         self.counters.reset();
     }
 }
@@ -534,10 +584,35 @@ impl<'g> View<'g> {
     fn tables(&self) -> impl Iterator<Item = Cells<'g, Doubled>> + use<'g> {
         self.old.map(|old| old.cells).into_iter().chain([self.new])
     }
+}
 
+/// Some hashes of a batch.
+struct Picked {
+    hashes: [u64; PART],
+    /// Which ones of the batch they are.
+    places: [u16; PART],
+    found: [bool; PART],
+    len: usize,
+}
+
+impl Picked {
+    const fn new() -> Self {
+        Self { hashes: [0; PART], places: [0; PART], found: [false; PART], len: 0 }
+    }
+
+    fn hashes(&self) -> &[u64] {
+        &self.hashes[..self.len]
+    }
+
+    /// Adds a hash if it is wanted: written always, kept only if it counts, so that there is no branch to mispredict.
     #[inline(always)]
-    fn contains_new(&self, class: Class) -> bool {
-        if self.current.cached { self.new.contains_both(class) } else { self.new.contains_home_first(class) }
+    fn push(&mut self, hash: u64, place: usize, wanted: bool) {
+        (self.hashes[self.len], self.places[self.len]) = (hash, place as u16);
+        self.len += usize::from(wanted);
+    }
+
+    fn look_up(&mut self, cells: &Cells<'_, Doubled>, cached: bool) {
+        batch::contains(cells, cached, &self.hashes[..self.len], &mut self.found[..self.len]);
     }
 }
 
@@ -545,7 +620,6 @@ impl<'g> View<'g> {
 struct Around<'a> {
     filter: &'a Growing,
     view: &'a View<'a>,
-    guard: &'a Guard,
 }
 
 impl Surroundings for Around<'_> {
@@ -554,15 +628,14 @@ impl Surroundings for Around<'_> {
     fn is_ready(&self, bucket: usize) -> bool {
         match &self.view.old {
             Some(old) if !cfg!(koel_mutation = "place_before_drain") => {
-                old.generation.is_sealed(bucket >> 1)
-                    || self.filter.drain_bucket(self.view, old, bucket >> 1, self.guard)
+                old.generation.is_sealed(bucket >> 1) || self.filter.drain_bucket(self.view, old, bucket >> 1)
             }
             _ => true,
         }
     }
 
     fn settle(&self, class: Class) {
-        self.filter.settle(class, self.guard);
+        self.filter.settle(class);
     }
 }
 

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use super::{
     Growing,
-    state::{Generation, State},
+    state::{Generation, State, StateCell},
 };
 use crate::{
     hash::{Class, Generation as _},
@@ -29,20 +29,19 @@ impl Surroundings for Exclusive {
 impl Growing {
     /// Puts all fingerprints into the smallest table that they fit.
     pub(crate) fn shrink(&mut self) {
-        let guard = &crossbeam_epoch::pin();
-        self.finish_draining(guard);
-        let current = self.doublings(guard);
-        let keys = self.keys(guard);
+        self.finish_draining();
+        let current = self.doublings();
+        let keys = self.keys();
         let smaller = (0..current).filter(|doublings| self.plan.capacity(*doublings) >= keys);
         if let Some(current) = smaller.into_iter().find_map(|doublings| self.rebuilt(doublings)) {
-            *self.state.get_mut() = State { current: Arc::new(current), draining: None };
+            // All tables there were go: nobody else is looking.
+            self.state = StateCell::new(State::new(Arc::new(current), None));
         }
     }
 
     /// All fingerprints in a table of another size, if they fit and it can be had.
     fn rebuilt(&self, doublings: u32) -> Option<Generation> {
-        let guard = &crossbeam_epoch::pin();
-        let view = self.view(guard);
+        let view = self.view();
         let rebuilt = Generation::new(self.plan.base, self.plan.layout, doublings, self.huge_pages).ok()?;
         let cells = self.cells(&rebuilt);
         // Relocations of this kind are not those that the statistics are about.

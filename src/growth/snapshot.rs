@@ -1,9 +1,7 @@
 //! What a snapshot of a filter that grows is taken of, and a filter that begins with the words of one.
 
-use crossbeam_epoch::Guard;
-
-use super::{Growing, state::Generation};
-use crate::{error::BuildError, sizing::GrowthPlan, snapshot::OtherSize, table::Table};
+use super::{Growing, GrowthPlan, state::Generation};
+use crate::{error::BuildError, snapshot::OtherSize, table::Table};
 
 impl Growing {
     /// A filter with one table, which has doubled so often, and so many keys.
@@ -21,19 +19,19 @@ impl Growing {
     }
 
     /// Copies all words, behind the closed gate, if there are as many as there is room for; how often the table has doubled.
-    pub(crate) fn copy_words(&self, out: &mut [[u8; 8]], guard: &Guard) -> Result<u32, OtherSize> {
+    pub(crate) fn copy_words(&self, out: &mut [[u8; 8]]) -> Result<u32, OtherSize> {
         let _closed = self.gate.close();
         // Nobody else is draining, so each chunk is drained as soon as it is looked at.
         loop {
-            let view = self.view_to_change(guard);
+            let view = self.view_to_change();
             if view.old.is_none() {
                 break;
             }
-            if self.drain_next(guard) == 0 {
-                self.retire(&view, guard);
+            if self.drain_next() == 0 {
+                self.retire(&view);
             }
         }
-        let view = self.view(guard);
+        let view = self.view();
         let words = view.new.words.table.words();
         if words.len() != out.len() {
             return Err(OtherSize { words: words.len() });

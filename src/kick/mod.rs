@@ -11,6 +11,7 @@
 pub(crate) mod relocate;
 mod search;
 
+use crossbeam_utils::Backoff;
 use relocate::{Relocation, relocate};
 use search::Search;
 
@@ -18,6 +19,7 @@ use crate::{
     cells::{Candidates, Cells},
     hash::Class,
     stats::{Counters, Event},
+    sync,
     word::Slot,
     words::Live,
 };
@@ -56,6 +58,8 @@ pub(crate) struct NoPath;
 
 /// Puts a copy of the class into its away bucket or, after relocations, into either; its home bucket was just seen full.
 ///
+/// If the home bucket cannot be used now, because a thread was stopped that drains into it, the away bucket will do, whether home has room or not.
+///
 /// `NoPath` also if this table is being left for a larger one: nothing displaced is put into it any more whose home is sealed.
 #[inline(never)]
 pub(crate) fn place_or_kick<G: Live>(
@@ -65,7 +69,11 @@ pub(crate) fn place_or_kick<G: Live>(
     counters: &Counters,
 ) -> Result<(), NoPath> {
     let Class { fingerprint, .. } = class.class;
+    let backoff = Backoff::new();
     loop {
+        let home_is_ready = around.is_ready(class.home);
+        let mut kicked = false;
+        let needs_away = |word| cells.layout.is_full(word) || !home_is_ready;
         // Look before counting: a count that reaches its maximum never comes down again.
         let away = !class.is_single() && around.is_ready(class.away);
         if away && !cells.layout.is_full(cells.word(class.away).peek()) {
@@ -74,7 +82,7 @@ pub(crate) fn place_or_kick<G: Live>(
                     cells.count_up(class.home, |_| true);
                     return Ok(());
                 }
-            } else if cells.count_up(class.home, |word| cells.layout.is_full(word) && !cells.layout.has_sealed(word)) {
+            } else if cells.count_up(class.home, |word| needs_away(word) && !cells.layout.has_sealed(word)) {
                 if cells.place(class.away, Slot::away(fingerprint)) {
                     return Ok(());
                 }
@@ -84,12 +92,17 @@ pub(crate) fn place_or_kick<G: Live>(
             }
         } else {
             kick(cells, class, around, counters)?;
+            kicked = true;
         }
         if around.is_ready(class.home) && cells.place(class.home, Slot::at_home(fingerprint)) {
             return Ok(());
         }
         if cells.layout.has_sealed(cells.word(class.home).peek()) {
             return Err(NoPath);
+        }
+        // Whatever room there was is gone, or was made elsewhere: by other threads, or by the kick.
+        if !kicked {
+            sync::snooze(&backoff);
         }
     }
 }
