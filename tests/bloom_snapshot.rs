@@ -1,5 +1,7 @@
 //! Snapshots of the Bloom family: the same bytes for ever, nothing wrong accepted, the same answers afterwards.
 
+#![cfg(feature = "std")]
+
 use std::path::Path;
 
 use koel::{
