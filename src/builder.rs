@@ -163,7 +163,7 @@ impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
 /// # From a set that is known
 impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
     /// Builds a filter of these hashes, for files that do not change: as [`CuckooFilter::from_hashes`], with the settings made. The seed is 0 unless set. If a larger
-    /// [`capacity`](Self::capacity) is set there is room for as many.
+    /// [`capacity`](Self::capacity) is set the table is as large as that of [`build`](Self::build), and there is room for as many.
     ///
     /// # Progress and complexity
     ///

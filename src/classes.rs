@@ -113,7 +113,7 @@ impl<T: ?Sized, S: StableBuildHasher> CuckooFilter<T, S> {
     ///
     /// # Complexity
     ///
-    /// Linear in the table. Copies the table of the other.
+    /// Linear in the table. Copies the table of the other, twice.
     ///
     /// # Errors
     ///

@@ -111,7 +111,7 @@ impl<T: ?Sized> CuckooFilter<T> {
     ///
     /// # Complexity
     ///
-    /// Linear in the hashes. Allocates 8 bytes for each of them, and about 2 more, besides the filter.
+    /// Linear in the hashes. Allocates about 16 bytes for each of them (more if they were chosen to collide) besides the filter, as long as it takes.
     ///
     /// # Errors
     ///

@@ -13,6 +13,7 @@ mod builder;
 mod cells;
 mod claim;
 mod classes;
+mod displaced;
 mod error;
 mod filter;
 mod gate;

@@ -28,11 +28,11 @@ impl<T: ?Sized, S: StableBuildHasher> FilterView<Mmap, T, S> {
     ///
     /// # Complexity
     ///
-    /// That of [`new`](Self::new): reads the first page. [`verify`](Self::verify) reads all.
+    /// That of [`new_unverified`](Self::new_unverified): reads the first page. [`verify`](Self::verify) reads all, and finds damage.
     ///
     /// # Errors
     ///
-    /// [`LoadError::Io`] if the file cannot be mapped, and those of [`new`](Self::new).
+    /// [`LoadError::Io`] if the file cannot be mapped, and those of [`new_unverified`](Self::new_unverified).
     ///
     /// # Safety
     ///
@@ -46,6 +46,6 @@ impl<T: ?Sized, S: StableBuildHasher> FilterView<Mmap, T, S> {
         }
         // SAFETY: the caller's promise: the file does not change.
         let map = unsafe { Mmap::map(&file) }?;
-        Ok(Self::new(map)?)
+        Ok(Self::new_unverified(map)?)
     }
 }

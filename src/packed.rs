@@ -10,8 +10,9 @@
 use alloc::{boxed::Box, vec::Vec};
 
 use crate::{
+    displaced::{self, Displaced},
     error::BuildError,
-    hash::{Class, Geometry},
+    hash::{Class, Geometry, Only},
     memory::{AllocError, try_boxed},
     raw::RawFilter,
     sizing::{self, Plan},
@@ -22,6 +23,8 @@ use crate::{
 
 /// Walks that are under way at a time.
 const WALKS: usize = 16;
+/// Buckets of a table from which on the numbers of their empty slots are not in the second-level cache.
+const FAR: usize = 1 << 18;
 /// Steps after which a walk has found no place.
 const LONGEST_WALK: u32 = 2_000;
 
@@ -31,6 +34,8 @@ struct Walk {
     bucket: usize,
     carried: Slot,
     steps: u32,
+    /// Whether it was looked where the fingerprints of the bucket could go.
+    looked: bool,
 }
 
 /// A filter of a set of hashes, for as many keys, and how many these are. Hashes that repeat are one key.
@@ -45,7 +50,8 @@ pub(crate) fn build(
     let mixed = sorted_set(hashes, &Geometry::mixer(seed))?;
     let capacity = capacity.max(mixed.len());
     let largest = sizing::plan(capacity, rate, slots)?;
-    let mut plan = sizing::packed(capacity, rate, largest);
+    // Room for keys that come later, step by step, takes the table that a filter of that capacity has.
+    let mut plan = if capacity > mixed.len() { largest } else { sizing::packed(capacity, rate, largest) };
     loop {
         let geometry = Geometry::new(plan.buckets, plan.layout, seed);
         let mut raw = RawFilter::new(plan.layout, geometry, huge_pages)?;
@@ -73,6 +79,7 @@ fn fill(raw: &mut RawFilter, geometry: &Geometry, mixed: &[u64]) -> Result<bool,
         layout,
         geometry,
         random: 1,
+        far: geometry.buckets() >= FAR,
     };
     let mut rest: Vec<Class> = Vec::new();
     // The home that is being filled, its word and how many are in it.
@@ -94,7 +101,7 @@ fn fill(raw: &mut RawFilter, geometry: &Geometry, mixed: &[u64]) -> Result<bool,
     if !packing.place_all(&rest) {
         return Ok(false);
     }
-    packing.count_displaced();
+    packing.count_displaced()?;
     Ok(true)
 }
 
@@ -106,6 +113,8 @@ struct Packing<'a> {
     layout: Layout,
     geometry: &'a Geometry,
     random: u64,
+    /// Whether it pays to ask for [`free`](Self::free) before looking at it.
+    far: bool,
 }
 
 impl Packing<'_> {
@@ -137,6 +146,7 @@ impl Packing<'_> {
                 *walk = match walk.take() {
                     None => classes.next().map(|class| self.set_out(*class)),
                     Some(Walk { steps: LONGEST_WALK, .. }) => return false,
+                    Some(walk @ Walk { looked: false, .. }) => self.look(walk),
                     Some(walk) => self.step(walk),
                 };
                 under_way |= walk.is_some();
@@ -148,7 +158,7 @@ impl Packing<'_> {
     fn set_out(&self, class: Class) -> Walk {
         self.prefetch(class.home);
         table::prefetch(&raw const self.free[self.geometry.other(class.home, class.fingerprint)]);
-        Walk { bucket: class.home, carried: Slot::at_home(class.fingerprint), steps: 0 }
+        Walk { bucket: class.home, carried: Slot::at_home(class.fingerprint), steps: 0, looked: false }
     }
 
     #[inline]
@@ -156,11 +166,10 @@ impl Packing<'_> {
         table::prefetch(&raw const self.words[bucket]);
     }
 
-    /// One step, to a full bucket: whichever fingerprint could move from there to a bucket with an empty slot does; if there is none, one that is drawn at random moves all
-    /// the same, and takes the place of another in turn. `None` if that was the last step.
+    /// Goes to its away bucket, at first; if that is full, or later on, asks how full the buckets are to which the fingerprints of this one could go.
     #[inline]
-    fn step(&mut self, walk: Walk) -> Option<Walk> {
-        let Walk { bucket, carried, steps } = walk;
+    fn look(&mut self, walk: Walk) -> Option<Walk> {
+        let Walk { bucket, carried, steps, .. } = walk;
         if steps == 0 {
             let away = self.geometry.other(bucket, carried.fingerprint());
             if self.free[away] > 0 && away != bucket {
@@ -168,6 +177,20 @@ impl Packing<'_> {
                 return None;
             }
         }
+        if !self.far {
+            return self.step(walk);
+        }
+        for slot in self.layout.taken(self.words[bucket].load()) {
+            table::prefetch(&raw const self.free[self.geometry.other(bucket, slot.fingerprint())]);
+        }
+        Some(Walk { looked: true, ..walk })
+    }
+
+    /// One step, to a full bucket: whichever fingerprint could move from there to a bucket with an empty slot does; if there is none, one that is drawn at random moves all
+    /// the same, and takes the place of another in turn. `None` if that was the last step.
+    #[inline]
+    fn step(&mut self, walk: Walk) -> Option<Walk> {
+        let Walk { bucket, carried, steps, .. } = walk;
         let word = self.words[bucket].load();
         let geometry = self.geometry;
         let slots = || self.layout.taken(word).map(|slot| (slot, geometry.other(bucket, slot.fingerprint())));
@@ -187,22 +210,25 @@ impl Packing<'_> {
             return None;
         }
         self.prefetch(other);
-        Some(Walk { bucket: other, carried: slot.elsewhere(), steps: steps + 1 })
+        Some(Walk { bucket: other, carried: slot.elsewhere(), steps: steps + 1, looked: false })
     }
 
     /// Gives each bucket the number of its fingerprints that are displaced.
-    fn count_displaced(self) {
-        let Self { words, free: mut displaced, layout, geometry, .. } = self;
-        displaced.fill(0);
-        for (bucket, word) in words.iter().enumerate() {
-            for slot in layout.displaced(word.load()) {
-                let count = &mut displaced[geometry.other(bucket, slot.fingerprint())];
-                *count = (*count + 1).min(word::SATURATED as u8);
-            }
+    fn count_displaced(self) -> Result<(), AllocError> {
+        let Self { words, free, layout, geometry, .. } = self;
+        drop(free);
+        let mut displaced = Displaced::new(words.len(), layout, *geometry)?;
+        let mut part = [0; displaced::PART];
+        for (number, words) in words.chunks(part.len()).enumerate() {
+            let part = &mut part[..words.len()];
+            part.iter_mut().zip(words).for_each(|(place, word)| *place = word.load());
+            let counted = displaced.count(part, number * displaced::PART, Only);
+            debug_assert!(counted.is_ok(), "{counted:?} was packed");
         }
-        for (word, displaced) in words.iter_mut().zip(displaced) {
-            word.set(word::with_displaced_count(word.load(), displaced.into()));
+        for (word, displaced) in words.iter_mut().zip(displaced.counts()) {
+            word.set(word::with_displaced_count(word.load(), u64::from(*displaced).min(word::SATURATED)));
         }
+        Ok(())
     }
 }
 

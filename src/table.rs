@@ -44,6 +44,21 @@ mod real {
     #[cfg(feature = "std")]
     const MAPPED_BYTES: usize = 256 << 10;
 
+    /// Tables that are filled at once have huge pages from this size on, if the system has them: they take no more memory then (but for the last), and making small ones
+    /// would take longer than all the rest.
+    const HUGE_BYTES: usize = 8 << 20;
+
+    /// How the pages of a map are had.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Pages {
+        /// One by one, as they are written to.
+        Small,
+        /// Likewise, but large ones, if the system has them.
+        Huge,
+        /// All of them beforehand, which takes a fraction of the time of one by one.
+        AtOnce,
+    }
+
     pub(crate) struct Table {
         words: NonNull<AtomicWord>,
         len: usize,
@@ -57,6 +72,7 @@ mod real {
         #[cfg(feature = "std")]
         Map {
             map: memmap2::MmapMut,
+            #[cfg(feature = "growth")]
             huge_pages: bool,
             /// Bytes that the system was given back.
             returned: AtomicUsize,
@@ -77,21 +93,35 @@ mod real {
     impl Table {
         /// A table of `len` empty words; `len` is not 0.
         pub(crate) fn new(len: usize, huge_pages: bool) -> Result<Self, AllocError> {
+            Self::with_pages(len, if huge_pages { Pages::Huge } else { Pages::Small })
+        }
+
+        /// The same, all of which is going to be written right away.
+        pub(crate) fn to_fill(len: usize) -> Result<Self, AllocError> {
+            Self::with_pages(len, if len >= HUGE_BYTES / size_of::<AtomicWord>() { Pages::Huge } else { Pages::AtOnce })
+        }
+
+        fn with_pages(len: usize, pages: Pages) -> Result<Self, AllocError> {
             let bytes = len.saturating_mul(size_of::<AtomicWord>());
             #[cfg(feature = "std")]
-            if huge_pages || bytes >= MAPPED_BYTES {
-                return Self::new_mapped(len, huge_pages);
+            if pages == Pages::Huge || bytes >= MAPPED_BYTES {
+                return Self::in_map(len, bytes, pages);
             }
             #[cfg(not(feature = "std"))]
-            let _ = huge_pages;
+            let _ = pages;
             Self::on_heap(len, bytes)
         }
 
         /// The same in a map, however small it is; only on the heap if it is small and no map is to be had.
-        #[cfg(feature = "std")]
+        #[cfg(feature = "growth")]
         pub(crate) fn new_mapped(len: usize, huge_pages: bool) -> Result<Self, AllocError> {
             let bytes = len.saturating_mul(size_of::<AtomicWord>());
-            match Self::mapped(len, bytes, huge_pages) {
+            Self::in_map(len, bytes, if huge_pages { Pages::Huge } else { Pages::Small })
+        }
+
+        #[cfg(feature = "std")]
+        fn in_map(len: usize, bytes: usize, pages: Pages) -> Result<Self, AllocError> {
+            match Self::mapped(len, bytes, pages) {
                 Some(table) => Ok(table),
                 None if bytes < MAPPED_BYTES => Self::on_heap(len, bytes),
                 // The heap might still have so much, but would write zeros to all of it.
@@ -110,18 +140,26 @@ mod real {
 
         /// A table in an anonymous map, for which huge pages are asked if wanted (Linux: `madvise`; elsewhere plain pages).
         #[cfg(feature = "std")]
-        fn mapped(len: usize, bytes: usize, huge_pages: bool) -> Option<Self> {
-            let mut map = memmap2::MmapMut::map_anon(bytes).ok()?;
+        fn mapped(len: usize, bytes: usize, pages: Pages) -> Option<Self> {
+            let mut options = memmap2::MmapOptions::new();
+            if pages == Pages::AtOnce {
+                options.populate();
+            }
+            let mut map = options.len(bytes).map_anon().ok()?;
             #[cfg(target_os = "linux")]
-            if huge_pages {
+            if pages == Pages::Huge {
                 // Only advice: a system without huge pages refuses it and serves small ones.
                 let _ = map.advise(memmap2::Advice::HugePage);
             }
-            #[cfg(not(target_os = "linux"))]
-            let _ = huge_pages;
             // Maps are aligned to pages and zero.
             let words = NonNull::new(map.as_mut_ptr())?.cast();
-            Some(Self { words, len, memory: Memory::Map { map, huge_pages, returned: AtomicUsize::new(0) } })
+            let memory = Memory::Map {
+                map,
+                #[cfg(feature = "growth")]
+                huge_pages: pages == Pages::Huge,
+                returned: AtomicUsize::new(0),
+            };
+            Some(Self { words, len, memory })
         }
 
         /// In how many parts the memory can be given back; 0 if it cannot before drop.
@@ -223,6 +261,10 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new(len: usize, _huge_pages: bool) -> Result<Self, AllocError> {
         Ok(Self { words: crate::memory::try_boxed(len, AtomicWord::new)? })
+    }
+
+    pub(crate) fn to_fill(len: usize) -> Result<Self, AllocError> {
+        Self::new(len, false)
     }
 
     pub(crate) fn words(&self) -> &[AtomicWord] {

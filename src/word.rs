@@ -234,18 +234,25 @@ impl Layout {
         word & self.ones != 0
     }
 
-    /// The slots of `word`, none of which is sealed, that hold a displaced fingerprint, lowest first.
+    /// Hands over the slots that hold a displaced fingerprint, lowest first, of a word that has one and no sealed slot; and whether each is one, since a second one is
+    /// looked for always. Few have more, so that hardly any branch is mispredicted.
     #[inline(always)]
-    pub(crate) fn displaced(self, word: u64) -> impl Iterator<Item = Slot> {
+    pub(crate) fn each_displaced(self, word: u64, mut take: impl FnMut(Slot, bool)) {
         let mut left = word & self.ones;
-        core::iter::from_fn(move || {
-            if left == 0 {
-                return None;
-            }
-            let lane = left.trailing_zeros();
-            left &= left - 1;
-            Some(Slot((word >> lane & self.lane_mask()) as u32))
-        })
+        take(self.next_displaced(word, &mut left), true);
+        let is_second = left != 0;
+        take(self.next_displaced(word, &mut left), is_second);
+        while left != 0 {
+            take(self.next_displaced(word, &mut left), true);
+        }
+    }
+
+    /// The slot of the lowest lane that is left, which is left no more; any slot if none is.
+    #[inline(always)]
+    fn next_displaced(self, word: u64, left: &mut u64) -> Slot {
+        let lane = left.trailing_zeros();
+        *left &= left.wrapping_sub(1);
+        Slot((word.wrapping_shr(lane) & self.lane_mask()) as u32)
     }
 
     /// How many slots of `word` hold a fingerprint.
@@ -253,52 +260,29 @@ impl Layout {
         self.slots() - self.zeros_exact(word & !self.ones).count_ones() as usize
     }
 
+    /// Whether a slot of `word`, none of which is sealed, holds a fingerprint of which so many topmost bits are not these.
+    #[inline(always)]
+    pub(crate) const fn has_other_top(self, word: u64, bits: u32, top: u64) -> bool {
+        let shift = self.width - bits;
+        let mask = (((1 << bits) - 1) << shift) * self.ones;
+        let other = (word & mask) ^ ((top << shift) * self.ones);
+        self.highs & !self.zeros_exact(other) & !self.zeros_exact(word) != 0
+    }
+
+    /// How many slots of all these words hold a fingerprint: counted lane by lane, and the lanes are added up only now and then.
+    pub(crate) fn taken_in<W: Copy>(self, words: &[W], value: impl Fn(W) -> u64) -> u64 {
+        /// As many words as the narrowest lane can count.
+        const MOST: usize = 1 << 9;
+        let taken = |word: u64| (self.highs & !self.zeros_exact(word & !self.ones)) >> (self.width - 1);
+        let in_lanes = words.chunks(MOST).map(|words| words.iter().map(|word| taken(value(*word))).sum::<u64>());
+        in_lanes
+            .map(|lanes| (0..self.slots() as u32).map(|lane| u64::from(self.slot(lanes, lane).0)).sum::<u64>())
+            .sum()
+    }
+
     /// How many slots of `word` hold a displaced fingerprint.
     pub(crate) const fn displaced_slots(self, word: u64) -> usize {
         (word & self.ones).count_ones() as usize - self.zeros_exact(word ^ self.ones).count_ones() as usize
-    }
-}
-
-/// Counts the slots that hold a fingerprint in many words: lane by lane, and the lanes are added up only now and then.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Tally {
-    layout: Layout,
-    lanes: u64,
-    words: u32,
-    total: u64,
-}
-
-impl Tally {
-    /// As many words as the narrowest lane can count.
-    const MOST: u32 = 1 << 9;
-
-    pub(crate) const fn new(layout: Layout) -> Self {
-        Self { layout, lanes: 0, words: 0, total: 0 }
-    }
-
-    /// Counts a word.
-    #[inline(always)]
-    pub(crate) const fn add(&mut self, word: u64) {
-        let Layout { ones, highs, width } = self.layout;
-        self.lanes += (highs & !self.layout.zeros_exact(word & !ones)) >> (width - 1);
-        self.words += 1;
-        if self.words == Self::MOST {
-            self.add_up();
-        }
-    }
-
-    const fn add_up(&mut self) {
-        while self.lanes != 0 {
-            self.total += self.lanes & self.layout.lane_mask();
-            self.lanes >>= self.layout.width;
-        }
-        self.words = 0;
-    }
-
-    /// How many there were.
-    pub(crate) const fn total(mut self) -> u64 {
-        self.add_up();
-        self.total
     }
 }
 
@@ -410,13 +394,22 @@ mod tests {
 
         let sealed = slots.contains(&u64::from(SEALED));
         assert_eq!(layout.has_sealed(word), sealed);
-        let away = taken.iter().copied().filter(|slot| slot & 1 != 0);
-        assert!(sealed || layout.displaced(word).map(|slot| u64::from(slot.0)).eq(away));
+        let away: Vec<u64> = taken.iter().copied().filter(|slot| slot & 1 != 0).collect();
+        if !sealed {
+            for bits in 0..layout.width {
+                let top = u64::from(slot.0) >> (layout.width - bits);
+                let other = taken.iter().any(|slot| slot >> (layout.width - bits) != top);
+                assert_eq!(layout.has_other_top(word, bits, top), other);
+            }
+            if layout.is_any_displaced(word) {
+                let mut each = Vec::new();
+                layout.each_displaced(word, |slot, is_one| each.extend(is_one.then_some(u64::from(slot.0))));
+                assert_eq!(each, away);
+            }
+        }
         if layout.width >= 10 {
             // As many as it takes to add up once, and some.
-            let mut tally = Tally::new(layout);
-            (0..600).for_each(|_| tally.add(word));
-            assert_eq!(tally.total(), 600 * taken.len() as u64);
+            assert_eq!(layout.taken_in(&[word; 600], |word| word), 600 * taken.len() as u64);
         }
 
         let placed = slots.iter().position(|slot| *slot == 0).map(|lane| {

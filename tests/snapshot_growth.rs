@@ -29,6 +29,32 @@ fn golden_file_of_a_filter_that_has_grown() {
     assert!((0..30_000).all(|key| again.contains_hash(mixed(key))));
 }
 
+/// Found by a reviewer: an insert into such a filter never came back.
+#[test]
+fn fingerprints_in_buckets_of_others_are_refused() {
+    let filter = filter(40_000, 0.05, 7);
+    (0..30_000).for_each(|key| filter.insert_hash(mixed(key)).unwrap());
+    let bytes = filter.to_bytes();
+    assert_eq!(bytes[12], 1);
+    let (at, width) = (sealed::payload_at(&bytes), 60 / u32::from(bytes[11]));
+    for bucket in (0..filter.buckets()).step_by(97) {
+        let word = sealed::word(&bytes, at + 8 * bucket);
+        for slot in (0..60 / width).filter(|slot| word >> (slot * width) & ((1 << width) - 1) != 0) {
+            let mut bytes = bytes.clone();
+            sealed::put(&mut bytes, at + 8 * bucket, word ^ 1 << (slot * width + width - 1));
+            sealed::reseal(&mut bytes);
+            let Err(DecodeError::InvalidWord { bucket: named, reason, .. }) =
+                GrowableCuckooFilter::<u64>::from_bytes(&bytes)
+            else {
+                panic!("accepted");
+            };
+            // But for a slot that is sealed now.
+            assert!(reason.contains("topmost bits") || reason.contains("value 1"), "{reason}");
+            assert_eq!(named, bucket as u64);
+        }
+    }
+}
+
 #[test]
 fn every_generation_comes_back_and_grows_on() {
     for rate in [0.05, 0.001, 1e-5] {

@@ -227,6 +227,26 @@ fn failed_writers_and_wrong_paths_are_errors() {
     assert!(full > 0);
 }
 
+/// What is replaced is the file's content: its permissions and the links to it stay; names may be as long as the system has them.
+#[cfg(unix)]
+#[test]
+fn saving_keeps_permissions_and_links() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let dir = tempfile::tempdir().unwrap();
+    let (file, link) = (dir.path().join("n".repeat(255)), dir.path().join("link"));
+    let (filter, _) = crowded(100, 4);
+    filter.save(&file).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    symlink(&file, &link).unwrap();
+    filter.insert_hash(mixed(1 << 44)).unwrap();
+    filter.save(&link).unwrap();
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::read(&file).unwrap(), filter.to_bytes());
+    assert!(filter.save("/dev/null").is_err(), "not a file");
+}
+
 #[test]
 fn saved_filters_load() {
     let dir = tempfile::tempdir().unwrap();

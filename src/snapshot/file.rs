@@ -12,7 +12,6 @@
 use alloc::format;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::{
-    ffi::OsString,
     fs::{self, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
@@ -21,7 +20,18 @@ use std::{
 
 /// Replaces a file by one with these bytes.
 pub(crate) fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let old = match fs::metadata(path) {
+        Ok(old) if old.is_file() => Some(old),
+        Ok(_) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is something else than a file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    // The file that a symbolic link names is replaced, not the link.
+    let path = if old.is_some() { &fs::canonicalize(path)? } else { path };
     let temporary = Temporary::beside(path)?;
+    if let Some(old) = old {
+        temporary.file.set_permissions(old.permissions())?;
+    }
     (&temporary.file).write_all(bytes)?;
     temporary.file.sync_all()?;
     temporary.replace(path)
@@ -37,14 +47,13 @@ impl Temporary {
     fn beside(path: &Path) -> io::Result<Self> {
         /// So that the threads of a process use different names.
         static SAVED: AtomicU64 = AtomicU64::new(0);
-        let name =
-            path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"))?;
+        if path.file_name().is_none() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"));
+        }
         loop {
-            let mut temporary = OsString::from(".");
-            temporary.push(name);
-            // Relaxed: only that the numbers differ matters.
-            temporary.push(format!(".{}-{}.new", process::id(), SAVED.fetch_add(1, Ordering::Relaxed)));
-            let path = path.with_file_name(temporary);
+            // Relaxed: only that the numbers differ matters. Not the file's name and more, which may be too long.
+            let number = SAVED.fetch_add(1, Ordering::Relaxed);
+            let path = path.with_file_name(format!(".koel-{}-{number}.new", process::id()));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => return Ok(Self { path: Some(path), file }),
                 // What another process of this number left.

@@ -7,8 +7,11 @@ use crate::Xxh3;
 
 /// A hasher whose hashes are the same in every process, so that a filter can be saved and its keys be found after loading it.
 ///
+/// Whatever the keys write to the hasher has to count the same on every machine: the standard library's `write_u32` and its likes hand over the bytes of an integer in the
+/// order of the machine, and those of a `usize` as many as it has, unless the hasher has methods of its own for them, as the one below.
+///
 /// A snapshot holds the [`ALGORITHM`](Self::ALGORITHM), the [`seed`](Self::seed) and, to be safe from an algorithm that has changed without a new number, a hash
-/// that the hasher made; loading fails with [`DecodeError::OtherHasher`] unless all three are right. [`Xxh3`] has an implementation.
+/// that the hasher made; loading fails with [`DecodeError::OtherHasher`] unless all three are right. (What is hashed for it is a `u64`: how other types are hashed it cannot tell.) [`Xxh3`] has an implementation.
 /// [`RandomState`](https://doc.rust-lang.org/std/hash/struct.RandomState.html) can have none: its hashes are those of one process, so a filter with it cannot be saved:
 ///
 /// ```compile_fail,E0599
@@ -36,9 +39,21 @@ use crate::Xxh3;
 ///         }
 ///     }
 ///
-///     // On machines of any byte order the same.
+///     // On machines of any byte order and width the same. (Those for signed integers call these.)
+///     fn write_u16(&mut self, integer: u16) {
+///         self.write(&integer.to_le_bytes());
+///     }
+///     fn write_u32(&mut self, integer: u32) {
+///         self.write(&integer.to_le_bytes());
+///     }
 ///     fn write_u64(&mut self, integer: u64) {
 ///         self.write(&integer.to_le_bytes());
+///     }
+///     fn write_u128(&mut self, integer: u128) {
+///         self.write(&integer.to_le_bytes());
+///     }
+///     fn write_usize(&mut self, integer: usize) {
+///         self.write_u64(integer as u64);
 ///     }
 ///
 ///     fn finish(&self) -> u64 {

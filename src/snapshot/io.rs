@@ -1,16 +1,15 @@
 //! Snapshots from streams, checked while they arrive.
 
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 use core::{error::Error, fmt};
 use std::io::{self, Read};
 
 use super::{
     error::DecodeError,
     header::{Header, Sizes},
-    new_table,
     payload::{self, Audit, CHUNK},
 };
-use crate::table::Table;
+use crate::{memory::try_boxed, table::Table};
 
 /// Why a filter could not be loaded.
 #[derive(Debug)]
@@ -59,6 +58,17 @@ struct Stream<R> {
 }
 
 impl<R: Read> Stream<R> {
+    /// Whether nothing follows.
+    fn is_at_end(&mut self) -> io::Result<bool> {
+        loop {
+            match self.reader.read(&mut [0]) {
+                Ok(len) => return Ok(len == 0),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     /// As much of a buffer as the stream has; `expected` bytes are to come in all.
     fn fill(&mut self, mut buffer: &mut [u8], expected: u64) -> Result<(), LoadError> {
         while !buffer.is_empty() {
@@ -66,7 +76,8 @@ impl<R: Read> Stream<R> {
                 Ok(0) => return Err(DecodeError::TooShort { len: self.read, expected }.into()),
                 Ok(len) => {
                     self.read += len as u64;
-                    buffer = &mut buffer[len..];
+                    // A reader that says it has read more than it was asked for is wrong; nothing else is to come of it.
+                    buffer = buffer.get_mut(len..).ok_or_else(|| io::Error::other("a reader that reads too much"))?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
@@ -80,12 +91,23 @@ fn alloc(bytes: usize) -> DecodeError {
     DecodeError::Alloc { bytes: bytes as u64 }
 }
 
-/// Reads a snapshot and nothing after it. Memory grows with what arrives, unless it is known how much does: `len` bytes.
+/// How a snapshot stands in a stream.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Something may follow, which is not read.
+    Prefix,
+    /// Nothing follows, and it is not known how long it is.
+    All,
+    /// Nothing follows, and so many bytes are to come.
+    Known(u64),
+}
+
+/// Reads a snapshot. Memory grows with what arrives, unless it is known how much does.
 ///
 /// As [`decode`](super::decode) otherwise.
 pub(crate) fn decode<A>(
     reader: impl Read,
-    len: Option<u64>,
+    extent: Extent,
     accept: impl FnOnce(&Header) -> Result<A, DecodeError>,
 ) -> Result<(Header, Table, A), LoadError> {
     let mut stream = Stream { reader, read: 0 };
@@ -94,14 +116,14 @@ pub(crate) fn decode<A>(
     let header = Header::decode(&head)?;
     let accepted = accept(&header)?;
     let sizes = header.sizes();
-    if let Some(len) = len {
+    if let Extent::Known(len) = extent {
         sizes.check(len)?;
     }
     let checksums = list(&mut stream, sizes)?;
     header.check_checksums(&checksums)?;
-    let table = match len {
-        Some(_) => {
-            let mut table = new_table(sizes.words()?)?;
+    let table = match extent {
+        Extent::Known(_) => {
+            let mut table = Table::to_fill(sizes.words()?).map_err(DecodeError::from)?;
             let mut rest = table.words_mut().iter_mut();
             chunks(&mut stream, sizes, &checksums, |words| {
                 rest.by_ref().zip(words).for_each(|(word, bytes)| word.set(u64::from_le_bytes(*bytes)));
@@ -109,18 +131,24 @@ pub(crate) fn decode<A>(
             })?;
             table
         }
-        None => {
-            let mut all: Vec<u64> = Vec::new();
+        Extent::Prefix | Extent::All => {
+            let mut parts: Vec<Box<[u64]>> = Vec::new();
             chunks(&mut stream, sizes, &checksums, |words| {
-                all.try_reserve(words.len()).map_err(|_| alloc(8 * (all.len() + words.len())))?;
-                all.extend(words.iter().map(|bytes| u64::from_le_bytes(*bytes)));
+                let mut words = words.iter().map(|bytes| u64::from_le_bytes(*bytes));
+                parts.try_reserve(1).map_err(|_| alloc(size_of_val(&*parts)))?;
+                parts.push(try_boxed(words.len(), || words.next().unwrap_or(0)).map_err(DecodeError::from)?);
                 Ok(())
             })?;
-            let mut table = new_table(all.len())?;
-            table.words_mut().iter_mut().zip(all).for_each(|(word, read)| word.set(read));
+            let mut table = Table::to_fill(sizes.words()?).map_err(DecodeError::from)?;
+            // A part at a time: each is given back when it is in the table.
+            let words = parts.into_iter().flatten();
+            table.words_mut().iter_mut().zip(words).for_each(|(word, read)| word.set(read));
             table
         }
     };
+    if extent == Extent::All && !stream.is_at_end()? {
+        return Err(DecodeError::TrailingBytes { len: stream.read + 1, expected: sizes.total() }.into());
+    }
     let mut audit = Audit::new(&header)?;
     audit.look_at(payload::of_table(&table))?;
     audit.finish(payload::of_table(&table))?;

@@ -5,7 +5,8 @@ macro_rules! snapshot_methods {
     ($filter:ident, $name:literal, $kind:expr, $source:expr) => {
         /// # Snapshots
         ///
-        /// A filter as bytes: the same bytes for the same content, on every machine; `docs/format.md` describes them. A snapshot taken while other threads work
+        /// A filter as bytes: the same bytes for the same table, on every machine; `docs/format.md` describes them. (The table depends on the order in which keys came,
+        /// except in a filter that was built from hashes.) A snapshot taken while other threads work
         /// holds every key whose insert returned before the call and that was not removed since; of what happens meanwhile, some.
         impl<T: ?Sized, S: $crate::StableBuildHasher> $filter<T, S> {
             /// Puts a snapshot at the end of `out`.
@@ -166,12 +167,13 @@ macro_rules! snapshot_methods {
             #[doc = "```"]
             #[cfg(feature = "std")]
             pub fn read_from(reader: impl std::io::Read) -> Result<Self, $crate::LoadError> {
-                let (header, table, hasher) = $crate::snapshot::io::decode(reader, None, Self::accept)?;
+                let (header, table, hasher) = $crate::snapshot::io::decode(reader, $crate::snapshot::io::Extent::Prefix, Self::accept)?;
                 Ok(Self::restored(header, table, hasher)?)
             }
 
             /// Saves a snapshot in a file. It replaces the file that was there as a whole, when all of it is on the disk: after a failure, at any moment,
-            /// of the process or the machine, there is the old file or the new one. (A process that is killed meanwhile may leave a file `.NAME.PROCESS-NUMBER.new` beside it.)
+            /// of the process or the machine, there is the old file or the new one. The new one has the permissions of the old one, and a symbolic link stays one.
+            /// (A process that is killed meanwhile may leave a file `.koel-PROCESS-NUMBER.new` beside it.)
             ///
             /// # Progress and complexity
             ///
@@ -179,7 +181,7 @@ macro_rules! snapshot_methods {
             ///
             /// # Errors
             ///
-            /// Those of the system. If it is the synchronisation of the directory that failed the new file is there already, but may not outlive a failure of the
+            /// Those of the system; [`InvalidInput`](std::io::ErrorKind::InvalidInput) if there is something else than a file. If it is the synchronisation of the directory that failed the new file is there already, but may not outlive a failure of the
             /// machine.
             ///
             #[doc = "```"]
@@ -214,8 +216,12 @@ macro_rules! snapshot_methods {
                 let file = std::fs::File::open(path)?;
                 // A pipe, say, has no length.
                 let metadata = file.metadata()?;
-                let len = metadata.is_file().then_some(metadata.len());
-                let (header, table, hasher) = $crate::snapshot::io::decode(file, len, Self::accept)?;
+                let extent = if metadata.is_file() {
+                    $crate::snapshot::io::Extent::Known(metadata.len())
+                } else {
+                    $crate::snapshot::io::Extent::All
+                };
+                let (header, table, hasher) = $crate::snapshot::io::decode(file, extent, Self::accept)?;
                 Ok(Self::restored(header, table, hasher)?)
             }
         }

@@ -76,15 +76,6 @@ pub(crate) fn append(source: &impl Source, out: &mut Vec<u8>) {
     head.copy_from_slice(&header.encoded(checksums));
 }
 
-/// Tables from this size on are loaded into huge pages, if the system has them: all of it is written at once, so that they take no more memory (but for the last), and
-/// making small ones would take longer than all the rest.
-const HUGE_BYTES: usize = 8 << 20;
-
-/// A table that is to be loaded.
-fn new_table(words: usize) -> Result<Table, DecodeError> {
-    Ok(Table::new(words, words >= HUGE_BYTES / 8)?)
-}
-
 /// Reads a snapshot that is all of `bytes`: its header, checked, and its words, checked; and what `accept` makes of the header, before anything else is looked at.
 pub(crate) fn decode<A>(
     bytes: &[u8],
@@ -97,7 +88,7 @@ pub(crate) fn decode<A>(
     let (front, payload) = bytes.split_at(sizes.payload_at());
     let checksums = &front[Header::LEN..];
     header.check_checksums(checksums)?;
-    let mut table = new_table(sizes.words()?)?;
+    let mut table = Table::to_fill(sizes.words()?)?;
     let mut audit = Audit::new(&header)?;
     let chunks = payload.chunks(payload::CHUNK).zip(table.words_mut().chunks_mut(payload::CHUNK / 8));
     for (chunk, (bytes, words)) in chunks.enumerate() {

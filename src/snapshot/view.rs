@@ -42,8 +42,9 @@ pub type FilterRef<'a, T, S = Xxh3> = FilterView<&'a [u8], T, S>;
 ///
 /// `B` is whatever holds the bytes: a slice ([`FilterRef`]), a memory map (`MappedFilter`, feature `mmap`), a `Vec<u8>`, an `Arc<[u8]>`. As long as it exists the bytes must not change.
 ///
-/// [`new`](Self::new) checks the header and the sizes, which takes no longer for a large snapshot than for a small one; [`verify`](Self::verify) checks all the
-/// rest. Without it a damaged payload gives wrong answers, also `false` for keys that are in; never anything worse.
+/// [`new`](Self::new) checks everything, once. [`new_unverified`](Self::new_unverified) checks the header and the sizes alone, which takes no longer for a large snapshot
+/// than for a small one: for bytes that something else vouches for, or to be followed by [`verify`](Self::verify) when there is time. Until then a damaged payload gives wrong
+/// answers, also `false` for keys that are in; never anything worse.
 ///
 /// # Progress and complexity
 ///
@@ -61,11 +62,11 @@ impl<B: AsRef<[u8]>, T: ?Sized, S: StableBuildHasher> FilterView<B, T, S> {
     ///
     /// # Complexity
     ///
-    /// Constant: looks at the header alone. [`verify`](Self::verify) looks at the rest.
+    /// That of [`verify`](Self::verify): reads everything.
     ///
     /// # Errors
     ///
-    /// A [`DecodeError`] that names the field of the header and what is wrong with it.
+    /// A [`DecodeError`] that names the field of the header, the chunk or the bucket, and what is wrong with it.
     ///
     /// ```
     /// use koel::{DecodeError, FilterRef};
@@ -74,12 +75,35 @@ impl<B: AsRef<[u8]>, T: ?Sized, S: StableBuildHasher> FilterView<B, T, S> {
     /// assert_eq!(error, DecodeError::TooShort { len: 4, expected: 96 });
     /// ```
     pub fn new(bytes: B) -> Result<Self, DecodeError> {
+        let view = Self::new_unverified(bytes)?;
+        view.verify().map(|()| view)
+    }
+
+    /// As [`new`](Self::new), but looks at the header and the sizes alone.
+    ///
+    /// # Complexity
+    ///
+    /// Constant.
+    ///
+    /// # Errors
+    ///
+    /// A [`DecodeError`] that names the field of the header and what is wrong with it.
+    ///
+    /// ```
+    /// let mut bytes = koel::CuckooFilter::<u64>::with_capacity(100).to_bytes();
+    /// *bytes.last_mut().unwrap() ^= 1;
+    /// assert!(koel::FilterRef::<u64>::new(&bytes).is_err());
+    /// let view = koel::FilterRef::<u64>::new_unverified(&bytes)?;
+    /// assert!(view.verify().is_err());
+    /// # Ok::<(), koel::DecodeError>(())
+    /// ```
+    pub fn new_unverified(bytes: B) -> Result<Self, DecodeError> {
         let header = Header::decode(bytes.as_ref())?;
         let hasher = hasher::restored(&header)?;
         Self::from_parts(bytes, header, hasher)
     }
 
-    /// The same with a given hasher: for types that cannot make one from what a snapshot says of it.
+    /// As [`new`](Self::new), with a given hasher: for types that cannot make one from what a snapshot says of it.
     ///
     /// # Complexity
     ///
@@ -97,6 +121,27 @@ impl<B: AsRef<[u8]>, T: ?Sized, S: StableBuildHasher> FilterView<B, T, S> {
     /// assert_eq!(error, DecodeError::OtherHasher { field: "hash seed", stored: 0, given: 5 });
     /// ```
     pub fn with_hasher(bytes: B, hasher: S) -> Result<Self, DecodeError> {
+        let view = Self::with_hasher_unverified(bytes, hasher)?;
+        view.verify().map(|()| view)
+    }
+
+    /// As [`new_unverified`](Self::new_unverified), with a given hasher.
+    ///
+    /// # Complexity
+    ///
+    /// Constant.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new_unverified`](Self::new_unverified); [`DecodeError::OtherHasher`] if it is not the hasher that the keys were hashed with.
+    ///
+    /// ```
+    /// use koel::{CuckooFilter, FilterRef, Xxh3};
+    ///
+    /// let bytes = CuckooFilter::<u64>::with_capacity(1).to_bytes();
+    /// assert!(FilterRef::<u64>::with_hasher_unverified(&bytes, Xxh3::new()).is_ok());
+    /// ```
+    pub fn with_hasher_unverified(bytes: B, hasher: S) -> Result<Self, DecodeError> {
         let header = Header::decode(bytes.as_ref())?;
         let hasher = hasher::checked(&header, hasher)?;
         Self::from_parts(bytes, header, hasher)
@@ -259,7 +304,7 @@ impl<B: AsRef<[u8]>, T: ?Sized, S> FilterView<B, T, S> {
         with_cells!(self, cells => batch::contains_with(backend, cells, self.is_cached(), hashes, found));
     }
 
-    /// Checks what [`new`](Self::new) leaves unchecked: the checksums of the payload, and that its words are those of a filter. The same is checked where a filter
+    /// Checks what [`new_unverified`](Self::new_unverified) leaves unchecked: the checksums of the payload, and that its words are those of a filter. The same is checked where a filter
     /// is made from bytes.
     ///
     /// # Complexity
@@ -273,7 +318,7 @@ impl<B: AsRef<[u8]>, T: ?Sized, S> FilterView<B, T, S> {
     /// ```
     /// let mut bytes = koel::CuckooFilter::<u64>::with_capacity(100).to_bytes();
     /// *bytes.last_mut().unwrap() ^= 1;
-    /// let view = koel::FilterRef::<u64>::new(&bytes).unwrap();
+    /// let view = koel::FilterRef::<u64>::new_unverified(&bytes).unwrap();
     /// assert!(matches!(view.verify(), Err(koel::DecodeError::ChunkChecksum { chunk: 0, .. })));
     /// ```
     pub fn verify(&self) -> Result<(), DecodeError> {

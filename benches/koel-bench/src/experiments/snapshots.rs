@@ -110,7 +110,7 @@ fn conversions(lab: &mut Lab<'_>, bytes: u64, filter: &CuckooFilter<u64>) {
             rate(&|| drop(hint::black_box(snapshot.to_vec()))),
             rate(&|| drop(hint::black_box(filter.to_bytes()))),
             rate(&|| drop(hint::black_box(CuckooFilter::<u64>::from_bytes(&snapshot).expect("a snapshot")))),
-            rate(&|| FilterRef::<u64>::new(&snapshot).and_then(|view| view.verify()).expect("a snapshot")),
+            rate(&|| FilterRef::<u64>::new(&snapshot).map(drop).expect("a snapshot")),
         ];
         samples.iter_mut().zip(figures).for_each(|(samples, figure)| samples.push(figure));
         lab.step();
