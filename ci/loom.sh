@@ -34,6 +34,9 @@ drain_unmarked                   growth batch_reader_against_growth
 snapshot_without_gate            snapshot snapshot_against_relocation snapshot_against_kick snapshot_against_growth
 gate_without_fence               snapshot snapshot_against_relocation
 gate_without_fence               growth mover_against_giving_back
+counter_without_compare          bloom two_inserters_of_one_word reader_against_insert_and_remove
+count_probes_twice               bloom probes_that_meet
+layer_over_layer                 bloom two_inserters_add_a_layer
 "
 
 for name in "$@"; do

@@ -10,13 +10,13 @@ use crate::{
     word::Layout,
 };
 
-/// Why [`merge_from`](CuckooFilter::merge_from) did not merge all.
+/// Why [`merge_from`](CuckooFilter::merge_from) did not merge all, or [`union_with`](crate::bloom::BloomFilter::union_with) nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MergeError {
     /// The filters differ in something that decides where keys are. Nothing was merged.
     Mismatch {
-        /// What differs: `slots`, `buckets`, `seed`, `hash algorithm`, `hash seed` or `hash check`.
+        /// What differs: `slots`, `buckets`, `seed`, `hash algorithm`, `hash seed` or `hash check`; of Bloom filters `form`, `bits` or `probes`.
         field: &'static str,
         /// What the filter has that was to take the keys.
         here: u64,

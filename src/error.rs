@@ -25,6 +25,21 @@ pub enum BuildError {
         /// The number asked for.
         slots_per_bucket: usize,
     },
+    /// There are no counters of so many bits: 2, 4 or 8.
+    InvalidCounterBits {
+        /// The number asked for.
+        bits: u32,
+    },
+    /// The layers of a scalable filter cannot grow by such a factor: 1 to 1,024.
+    InvalidGrowthFactor {
+        /// The factor asked for.
+        factor: f64,
+    },
+    /// The rates of the layers of a scalable filter have to fall by a ratio greater than 0 and less than 1.
+    InvalidTighteningRatio {
+        /// The ratio asked for.
+        ratio: f64,
+    },
     /// The capacity takes more buckets than a table can have.
     CapacityTooLarge {
         /// The capacity asked for.
@@ -80,6 +95,13 @@ impl fmt::Display for BuildError {
             }
             Self::InvalidSlotsPerBucket { slots_per_bucket } => {
                 write!(f, "{slots_per_bucket} slots in a bucket, where 2 to 6 are possible")
+            }
+            Self::InvalidCounterBits { bits } => write!(f, "counters of {bits} bits, where 2, 4 and 8 are possible"),
+            Self::InvalidGrowthFactor { factor } => {
+                write!(f, "growth factor {factor} is not a number from 1 to 1024")
+            }
+            Self::InvalidTighteningRatio { ratio } => {
+                write!(f, "tightening ratio {ratio} is not greater than 0 and less than 1")
             }
             Self::CapacityTooLarge { capacity, largest } => {
                 write!(

@@ -691,6 +691,8 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
 struct Taken<'a, T: ?Sized, S>(&'a CuckooFilter<T, S>);
 
 impl<T: ?Sized, S: StableBuildHasher> Source for Taken<'_, T, S> {
+    type Head = Header;
+
     fn header(&self) -> Header {
         let CuckooFilter { raw, capacity, rate, hasher, .. } = self.0;
         Header::fixed(*raw.cells().layout, raw.cells().geometry, Id::of(hasher), *capacity, *rate)
@@ -713,7 +715,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     }
 }
 
-snapshot_methods!(CuckooFilter, "CuckooFilter", Kind::Fixed, Taken);
+snapshot_methods!(CuckooFilter, "CuckooFilter", Kind::Fixed, Header, Taken);
 
 impl<T: ?Sized, S> fmt::Debug for CuckooFilter<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -853,6 +853,8 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
 struct Taken<'a, T: ?Sized, S>(&'a GrowableCuckooFilter<T, S>);
 
 impl<T: ?Sized, S: StableBuildHasher> Source for Taken<'_, T, S> {
+    type Head = Header;
+
     fn header(&self) -> Header {
         let GrowableCuckooFilter { growing, asked, rate, hasher, .. } = self.0;
         let fixed = Header::fixed(growing.plan.layout, growing.geometry(), Id::of(hasher), *asked, *rate);
@@ -876,7 +878,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     }
 }
 
-snapshot_methods!(GrowableCuckooFilter, "GrowableCuckooFilter", Kind::Growing, Taken);
+snapshot_methods!(GrowableCuckooFilter, "GrowableCuckooFilter", Kind::Growing, Header, Taken);
 
 impl<T: ?Sized, S> fmt::Debug for GrowableCuckooFilter<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -23,7 +23,7 @@ pub(crate) const SPREAD_SQUARE: u32 = 0x9e37_79b2;
 pub(crate) const SPREAD_LINEAR: u32 = 0x85eb_ca77;
 
 /// So that the seed 0 is as good as any.
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Where a key belongs. Keys of equal class cannot be told apart by the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -184,7 +184,7 @@ impl Geometry {
 }
 
 #[inline(always)]
-const fn mix(mut x: u64) -> u64 {
+pub(crate) const fn mix(mut x: u64) -> u64 {
     x ^= x >> 32;
     x = x.wrapping_mul(REMIX);
     x ^= x >> 32;

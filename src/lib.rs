@@ -9,6 +9,7 @@ extern crate std;
 #[allow(unsafe_code, reason = "vector instructions, and gathers of shared words")]
 mod batch;
 mod batched;
+pub mod bloom;
 mod builder;
 mod cells;
 mod claim;
@@ -50,6 +51,7 @@ pub mod model;
 
 #[doc(hidden)]
 pub use batch::Backend;
+pub use bloom::MembershipFilter;
 pub use builder::CuckooFilterBuilder;
 pub use classes::MergeError;
 pub use error::{BuildError, InsertError, InsertHashesError};

@@ -1,5 +1,6 @@
 //! A window for `loom-tests`: the real operations on tables of a few buckets, with classes chosen by their buckets.
 
+pub use crate::bloom::model::{CountersModel, LayersModel};
 #[cfg(feature = "growth")]
 pub use crate::growth::model::{GrowthKey, GrowthModel};
 use alloc::vec::Vec;

@@ -18,10 +18,10 @@ pub(crate) use core::sync::atomic::AtomicPtr;
 #[cfg(all(feature = "growth", loom))]
 pub(crate) use loom::sync::atomic::AtomicPtr;
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, fence};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
 #[cfg(not(loom))]
 pub(crate) use {
-    core::sync::atomic::{AtomicBool, AtomicUsize, fence},
+    core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, fence},
     portable_atomic::AtomicU64,
 };
 
@@ -76,6 +76,41 @@ impl AtomicWord {
     pub(crate) fn compare_exchange(&self, current: u64, new: u64) -> Result<(), u64> {
         // AcqRel/Acquire: releases what this thread did before to `load` and `peek`, acquires the same of others.
         self.0.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire).map(drop)
+    }
+
+    /// Reads a word of a Bloom filter: its bits are only ever set, its counters stay above 0 while a key of theirs is in, so the order of changes to the one word is all that
+    /// anybody relies on (`bloom`, "Orderings").
+    #[inline(always)]
+    pub(crate) fn load_alone(&self) -> u64 {
+        // Relaxed: coherence of this one word.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// As [`load_alone`](Self::load_alone), where a write of the same word follows: loom needs to know, see [`peek`](Self::peek).
+    #[inline(always)]
+    pub(crate) fn peek_alone(&self) -> u64 {
+        #[cfg(not(loom))]
+        return self.load_alone();
+        #[cfg(loom)]
+        self.peek()
+    }
+
+    /// Sets bits of a word of a Bloom filter; what stood there before.
+    #[inline(always)]
+    pub(crate) fn set_bits(&self, bits: u64) -> u64 {
+        // Relaxed: as in `load_alone`.
+        self.0.fetch_or(bits, Ordering::Relaxed)
+    }
+
+    /// Changes counters of a word of a Bloom filter, or says what stands there instead.
+    #[inline(always)]
+    pub(crate) fn replace_alone(&self, current: u64, new: u64) -> Result<(), u64> {
+        if cfg!(koel_mutation = "counter_without_compare") {
+            self.0.store(new, Ordering::Relaxed);
+            return Ok(());
+        }
+        // Relaxed: as in `load_alone`.
+        self.0.compare_exchange_weak(current, new, Ordering::Relaxed, Ordering::Relaxed).map(drop)
     }
 
     /// Empties the bucket, of a table that nobody else is using.

@@ -78,7 +78,7 @@ impl Backend {
     }
 
     /// The widest that is available.
-    fn best() -> Self {
+    pub(crate) fn best() -> Self {
         Self::ALL.into_iter().rev().find(|backend| backend.is_available()).unwrap_or(Self::Swar)
     }
 }

@@ -2,7 +2,7 @@
 
 use core::hash::BuildHasher;
 
-use super::{error::DecodeError, header::Header};
+use super::error::DecodeError;
 use crate::Xxh3;
 
 /// A hasher whose hashes are the same in every process, so that a filter can be saved and its keys be found after loading it.
@@ -141,8 +141,7 @@ impl Id {
 }
 
 /// The hasher that a snapshot was made with.
-pub(crate) fn restored<S: StableBuildHasher>(header: &Header) -> Result<S, DecodeError> {
-    let stored = header.hasher;
+pub(crate) fn restored<S: StableBuildHasher>(stored: Id) -> Result<S, DecodeError> {
     // The algorithm first: the seed says nothing to another.
     if stored.algorithm != S::ALGORITHM {
         return Err(DecodeError::OtherHasher {
@@ -157,7 +156,7 @@ pub(crate) fn restored<S: StableBuildHasher>(header: &Header) -> Result<S, Decod
 }
 
 /// A hasher that is given, if it is the one that a snapshot was made with.
-pub(crate) fn checked<S: StableBuildHasher>(header: &Header, hasher: S) -> Result<S, DecodeError> {
-    header.hasher.agrees_with(Id::of(&hasher))?;
+pub(crate) fn checked<S: StableBuildHasher>(stored: Id, hasher: S) -> Result<S, DecodeError> {
+    stored.agrees_with(Id::of(&hasher))?;
     Ok(hasher)
 }

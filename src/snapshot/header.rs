@@ -2,7 +2,12 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{error::DecodeError, hasher::Id, payload::CHUNK};
+use super::{
+    Head,
+    error::DecodeError,
+    hasher::Id,
+    payload::{self, Audit, CHUNK},
+};
 use crate::{
     hash::{Doubled, Geometry, MAX_BUCKETS},
     sizing,
@@ -11,27 +16,30 @@ use crate::{
 
 /// The first eight bytes: not text, and changed by transfers that take it for text.
 pub(crate) const MAGIC: [u8; 8] = *b"\x89KOEL\r\n\x1a";
-const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 1;
+
+/// Bytes of a header.
+pub(crate) const HEADER: usize = 96;
 
 /// Where the fields are.
-mod at {
-    pub(super) const MAGIC: usize = 0;
-    pub(super) const VERSION: usize = 8;
-    pub(super) const KIND: usize = 10;
-    pub(super) const SLOTS: usize = 11;
-    pub(super) const DOUBLINGS: usize = 12;
-    pub(super) const MAX_DOUBLINGS: usize = 13;
-    pub(super) const ZERO: usize = 14;
-    pub(super) const BASE: usize = 16;
-    pub(super) const SEED: usize = 24;
-    pub(super) const ALGORITHM: usize = 32;
-    pub(super) const HASH_SEED: usize = 40;
-    pub(super) const HASH_CHECK: usize = 48;
-    pub(super) const KEYS: usize = 56;
-    pub(super) const CAPACITY: usize = 64;
-    pub(super) const RATE: usize = 72;
-    pub(super) const LIST: usize = 80;
-    pub(super) const CHECKSUM: usize = 88;
+pub(crate) mod at {
+    pub(crate) const MAGIC: usize = 0;
+    pub(crate) const VERSION: usize = 8;
+    pub(crate) const KIND: usize = 10;
+    pub(crate) const SLOTS: usize = 11;
+    pub(crate) const DOUBLINGS: usize = 12;
+    pub(crate) const MAX_DOUBLINGS: usize = 13;
+    pub(crate) const ZERO: usize = 14;
+    pub(crate) const BASE: usize = 16;
+    pub(crate) const SEED: usize = 24;
+    pub(crate) const ALGORITHM: usize = 32;
+    pub(crate) const HASH_SEED: usize = 40;
+    pub(crate) const HASH_CHECK: usize = 48;
+    pub(crate) const KEYS: usize = 56;
+    pub(crate) const CAPACITY: usize = 64;
+    pub(crate) const RATE: usize = 72;
+    pub(crate) const LIST: usize = 80;
+    pub(crate) const CHECKSUM: usize = 88;
 }
 
 /// Which type of filter it is.
@@ -78,12 +86,12 @@ impl Sizes {
 
     /// Bytes in all: at most about 2<sup>35</sup>.
     pub(crate) const fn total(self) -> u64 {
-        Header::LEN as u64 + self.list() + 8 * self.words
+        HEADER as u64 + self.list() + 8 * self.words
     }
 
     /// Where the payload begins, in a snapshot that is in memory.
     pub(crate) const fn payload_at(self) -> usize {
-        Header::LEN + self.list() as usize
+        HEADER + self.list() as usize
     }
 
     /// How many words there are, if they can be addressed.
@@ -104,8 +112,6 @@ impl Sizes {
 }
 
 impl Header {
-    pub(crate) const LEN: usize = 96;
-
     /// The header of a filter that does not grow. Its keys are counted later.
     pub(crate) fn fixed(layout: Layout, geometry: &Geometry, hasher: Id, capacity: usize, rate: f64) -> Self {
         Self {
@@ -130,15 +136,8 @@ impl Header {
     }
 
     /// The bytes, given the list of checksums.
-    pub(crate) fn encoded(&self, checksums: &[u8]) -> [u8; Self::LEN] {
-        let mut bytes = [0; Self::LEN];
-        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
-        put(at::MAGIC, &MAGIC);
-        put(at::VERSION, &VERSION.to_le_bytes());
-        put(at::KIND, &[self.kind as u8]);
-        put(at::SLOTS, &[self.layout.slots() as u8]);
-        put(at::DOUBLINGS, &[self.doublings as u8]);
-        put(at::MAX_DOUBLINGS, &[self.max_doublings as u8]);
+    fn encoded(&self, checksums: &[u8]) -> [u8; HEADER] {
+        let small = [self.kind as u8, self.layout.slots() as u8, self.doublings as u8, self.max_doublings as u8];
         let words = [
             (at::BASE, self.base as u64),
             (at::SEED, self.seed),
@@ -148,39 +147,18 @@ impl Header {
             (at::KEYS, self.keys),
             (at::CAPACITY, self.capacity as u64),
             (at::RATE, self.rate.to_bits()),
-            (at::LIST, xxh3_64(checksums)),
         ];
-        for (at, word) in words {
-            put(at, &word.to_le_bytes());
-        }
-        let checksum = xxh3_64(&bytes[..at::CHECKSUM]);
-        bytes[at::CHECKSUM..].copy_from_slice(&checksum.to_le_bytes());
-        bytes
+        encoded(small, &words, checksums)
     }
 
-    /// Reads the header that `bytes` begin with.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let Some(bytes) = bytes.first_chunk::<{ Self::LEN }>() else {
-            return Err(DecodeError::TooShort { len: bytes.len() as u64, expected: Self::LEN as u64 });
-        };
-        let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("within the header"));
-        let found = *bytes.first_chunk().expect("within the header");
-        if found != MAGIC {
-            return Err(DecodeError::NotASnapshot { found });
-        }
-        let version = u16::from_le_bytes([bytes[at::VERSION], bytes[at::VERSION + 1]]);
-        if version != VERSION {
-            return Err(DecodeError::UnknownVersion { version });
-        }
-        let (stored, computed) = (word(at::CHECKSUM), xxh3_64(&bytes[..at::CHECKSUM]));
-        if stored != computed {
-            return Err(DecodeError::HeaderChecksum { stored, computed });
-        }
+    /// Reads the fields of a header whose checksum is right.
+    fn read(bytes: &[u8; HEADER]) -> Result<Self, DecodeError> {
+        let word = |at| word(bytes, at);
         let invalid = |field, value, allowed| DecodeError::InvalidField { field, value, allowed };
         let kind = match bytes[at::KIND] {
             1 => Kind::Fixed,
             2 => Kind::Growing,
-            other => return Err(invalid("kind", other.into(), "1 or 2")),
+            other => return Err(invalid("kind", other.into(), "1 or 2, that of a cuckoo filter")),
         };
         let slots = usize::from(bytes[at::SLOTS]);
         if !Layout::SLOTS.contains(&slots) {
@@ -254,21 +232,11 @@ impl Header {
         Ok(())
     }
 
-    /// Whether the list of checksums is the one that belongs to this header.
-    pub(crate) fn check_checksums(&self, checksums: &[u8]) -> Result<(), DecodeError> {
-        let (stored, computed) = (self.list, xxh3_64(checksums));
-        if stored == computed { Ok(()) } else { Err(DecodeError::ListChecksum { stored, computed }) }
-    }
-
     pub(crate) fn expect(&self, kind: Kind) -> Result<(), DecodeError> {
         if self.kind == kind {
             return Ok(());
         }
         Err(DecodeError::OtherKind { stored: self.kind as u8, expected: kind as u8 })
-    }
-
-    pub(crate) fn sizes(&self) -> Sizes {
-        Sizes::of((self.base as u64) << self.doublings)
     }
 
     pub(crate) fn geometry(&self) -> Geometry {
@@ -278,4 +246,66 @@ impl Header {
     pub(crate) fn generation(&self) -> Doubled {
         Doubled::new(self.layout, self.doublings)
     }
+}
+
+impl Head for Header {
+    type Check<'h> = Audit<'h>;
+
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::read(front(bytes)?)
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes::of((self.base as u64) << self.doublings)
+    }
+
+    fn list(&self) -> u64 {
+        self.list
+    }
+
+    fn check(&self) -> Result<Audit<'_>, DecodeError> {
+        Audit::new(self)
+    }
+
+    fn sealed(mut self, doublings: u32, payload: &[u8], checksums: &mut [u8]) -> [u8; HEADER] {
+        self.doublings = doublings;
+        self.keys = payload::seal(payload, checksums, self.layout);
+        self.encoded(checksums)
+    }
+}
+
+/// A field of eight bytes.
+pub(crate) fn word(bytes: &[u8; HEADER], at: usize) -> u64 {
+    u64::from_le_bytes(*bytes[at..].first_chunk().expect("within the header"))
+}
+
+/// The header that `bytes` begin with, if it is that of a snapshot, of this version, and its checksum is right.
+pub(crate) fn front(bytes: &[u8]) -> Result<&[u8; HEADER], DecodeError> {
+    let Some(bytes) = bytes.first_chunk::<HEADER>() else {
+        return Err(DecodeError::TooShort { len: bytes.len() as u64, expected: HEADER as u64 });
+    };
+    let found = *bytes.first_chunk().expect("within the header");
+    if found != MAGIC {
+        return Err(DecodeError::NotASnapshot { found });
+    }
+    let version = u16::from_le_bytes([bytes[at::VERSION], bytes[at::VERSION + 1]]);
+    if version != VERSION {
+        return Err(DecodeError::UnknownVersion { version });
+    }
+    let (stored, computed) = (word(bytes, at::CHECKSUM), xxh3_64(&bytes[..at::CHECKSUM]));
+    if stored == computed { Ok(bytes) } else { Err(DecodeError::HeaderChecksum { stored, computed }) }
+}
+
+/// The bytes of a header: its front, small fields and words at their places, the checksum of the list of checksums, and its own.
+pub(crate) fn encoded(small: [u8; 4], words: &[(usize, u64)], checksums: &[u8]) -> [u8; HEADER] {
+    let mut bytes = [0; HEADER];
+    let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+    put(at::MAGIC, &MAGIC);
+    put(at::VERSION, &VERSION.to_le_bytes());
+    put(at::KIND, &small);
+    words.iter().for_each(|(at, word)| put(*at, &word.to_le_bytes()));
+    put(at::LIST, &xxh3_64(checksums).to_le_bytes());
+    let checksum = xxh3_64(&bytes[..at::CHECKSUM]);
+    bytes[at::CHECKSUM..].copy_from_slice(&checksum.to_le_bytes());
+    bytes
 }

@@ -5,9 +5,10 @@ use core::{error::Error, fmt};
 use std::io::{self, Read};
 
 use super::{
+    Head,
     error::DecodeError,
-    header::{Header, Sizes},
-    payload::{self, Audit, CHUNK},
+    header::{HEADER, Sizes},
+    payload::{self, CHUNK, Check},
 };
 use crate::{memory::try_boxed, table::Table};
 
@@ -105,22 +106,22 @@ pub(crate) enum Extent {
 /// Reads a snapshot. Memory grows with what arrives, unless it is known how much does.
 ///
 /// As [`decode`](super::decode) otherwise.
-pub(crate) fn decode<A>(
+pub(crate) fn decode<H: Head, A>(
     reader: impl Read,
     extent: Extent,
-    accept: impl FnOnce(&Header) -> Result<A, DecodeError>,
-) -> Result<(Header, Table, A), LoadError> {
+    accept: impl FnOnce(&H) -> Result<A, DecodeError>,
+) -> Result<(H, Table, A), LoadError> {
     let mut stream = Stream { reader, read: 0 };
-    let mut head = [0; Header::LEN];
-    stream.fill(&mut head, Header::LEN as u64)?;
-    let header = Header::decode(&head)?;
+    let mut head = [0; HEADER];
+    stream.fill(&mut head, HEADER as u64)?;
+    let header = H::decode(&head)?;
     let accepted = accept(&header)?;
     let sizes = header.sizes();
     if let Extent::Known(len) = extent {
         sizes.check(len)?;
     }
     let checksums = list(&mut stream, sizes)?;
-    header.check_checksums(&checksums)?;
+    header.check_list(&checksums)?;
     let table = match extent {
         Extent::Known(_) => {
             let mut table = Table::to_fill(sizes.words()?).map_err(DecodeError::from)?;
@@ -149,7 +150,7 @@ pub(crate) fn decode<A>(
     if extent == Extent::All && !stream.is_at_end()? {
         return Err(DecodeError::TrailingBytes { len: stream.read + 1, expected: sizes.total() }.into());
     }
-    let mut audit = Audit::new(&header)?;
+    let mut audit = header.check()?;
     audit.look_at(payload::of_table(&table))?;
     audit.finish(payload::of_table(&table))?;
     Ok((header, table, accepted))
@@ -158,7 +159,7 @@ pub(crate) fn decode<A>(
 /// The list of checksums, of which there are at most some megabytes.
 fn list(stream: &mut Stream<impl Read>, sizes: Sizes) -> Result<Vec<u8>, LoadError> {
     let mut list = Vec::new();
-    let bytes = sizes.payload_at() - Header::LEN;
+    let bytes = sizes.payload_at() - HEADER;
     while list.len() < bytes {
         let (start, next) = (list.len(), bytes.min(list.len() + CHUNK));
         list.try_reserve(next - start).map_err(|_| alloc(next))?;

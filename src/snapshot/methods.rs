@@ -1,8 +1,9 @@
-//! The public methods of both filters that make snapshots and take them in. They are the same, so they are written once.
+//! The public methods of all filters that make snapshots and take them in. They are the same, so they are written once.
 
-/// The methods for one type of filter, of which `$source` gives what a snapshot is taken of. Its own method `restored` makes one of a header, a table and a hasher.
+/// The methods for one type of filter, of which `$source` gives what a snapshot is taken of, with a header of type `$header`. Its own method `restored` makes one of a header, a
+/// table and a hasher.
 macro_rules! snapshot_methods {
-    ($filter:ident, $name:literal, $kind:expr, $source:expr) => {
+    ($filter:ident, $name:literal, $kind:expr, $header:ty, $source:expr) => {
         /// # Snapshots
         ///
         /// A filter as bytes: the same bytes for the same table, on every machine; `docs/format.md` describes them. (The table depends on the order in which keys came,
@@ -39,7 +40,7 @@ macro_rules! snapshot_methods {
             ///
             #[doc = "```"]
             #[doc = concat!("let filter = koel::", $name, "::<u64>::with_capacity(100);")]
-            #[doc = "filter.insert(&7).unwrap();"]
+            #[doc = "let _ = filter.insert(&7);"]
             #[doc = concat!("let again = koel::", $name, "::<u64>::from_bytes(&filter.to_bytes())?;")]
             #[doc = "assert!(again.contains(&7));"]
             #[doc = "# Ok::<(), koel::DecodeError>(())"]
@@ -112,18 +113,18 @@ macro_rules! snapshot_methods {
             #[doc = concat!("assert!(koel::", $name, "::<u64>::from_bytes_with_hasher(&bytes, koel::Xxh3::with_seed(1)).is_err());")]
             #[doc = "```"]
             pub fn from_bytes_with_hasher(bytes: &[u8], hasher: S) -> Result<Self, $crate::DecodeError> {
-                let accept = |header: &$crate::snapshot::header::Header| {
+                let accept = |header: &$header| {
                     header.expect($kind)?;
-                    $crate::snapshot::hasher::checked(header, hasher)
+                    $crate::snapshot::hasher::checked(header.hasher, hasher)
                 };
                 let (header, table, hasher) = $crate::snapshot::decode(bytes, accept)?;
                 Self::restored(header, table, hasher)
             }
 
             /// The hasher, if the snapshot is one of this type.
-            fn accept(header: &$crate::snapshot::header::Header) -> Result<S, $crate::DecodeError> {
+            fn accept(header: &$header) -> Result<S, $crate::DecodeError> {
                 header.expect($kind)?;
-                $crate::snapshot::hasher::restored(header)
+                $crate::snapshot::hasher::restored(header.hasher)
             }
 
             /// Writes a snapshot. It is taken first, as a whole: no operation waits for the writer, which may use the filter itself.
@@ -186,8 +187,8 @@ macro_rules! snapshot_methods {
             ///
             #[doc = "```"]
             #[doc = concat!("let filter = koel::", $name, "::<u64>::with_capacity(100);")]
-            #[doc = "filter.insert(&7).unwrap();"]
-            #[doc = concat!("let path = std::env::temp_dir().join(format!(\"koel-", $name, "-{}\", std::process::id()));")]
+            #[doc = "let _ = filter.insert(&7);"]
+            #[doc = concat!("let path = std::env::temp_dir().join(format!(\"koel-", stringify!($filter), "-{}\", std::process::id()));")]
             #[doc = "filter.save(&path)?;"]
             #[doc = concat!("assert!(koel::", $name, "::<u64>::load(&path).unwrap().contains(&7));")]
             #[doc = "# std::fs::remove_file(path)?;"]

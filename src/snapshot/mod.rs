@@ -26,9 +26,11 @@ pub(crate) mod view;
 
 use alloc::vec::Vec;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use error::DecodeError;
-use header::{Header, Sizes};
-use payload::Audit;
+use header::{HEADER, Sizes};
+use payload::Check;
 
 use crate::table::Table;
 
@@ -38,10 +40,35 @@ pub(crate) struct OtherSize {
     pub(crate) words: usize,
 }
 
+/// A header: of a cuckoo filter, or of one of the Bloom family.
+pub(crate) trait Head: Sized {
+    /// What checks the words.
+    type Check<'h>: Check
+    where
+        Self: 'h;
+
+    /// Reads and checks the header that `bytes` begin with.
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError>;
+    fn sizes(&self) -> Sizes;
+    /// The checksum of the list of checksums.
+    fn list(&self) -> u64;
+    fn check(&self) -> Result<Self::Check<'_>, DecodeError>;
+    /// The header's bytes, with what the payload tells of the filter, and the list of checksums.
+    fn sealed(self, doublings: u32, payload: &[u8], checksums: &mut [u8]) -> [u8; HEADER];
+
+    /// Whether the list of checksums is the one that belongs to this header.
+    fn check_list(&self, checksums: &[u8]) -> Result<(), DecodeError> {
+        let (stored, computed) = (self.list(), xxh3_64(checksums));
+        if stored == computed { Ok(()) } else { Err(DecodeError::ListChecksum { stored, computed }) }
+    }
+}
+
 /// What a snapshot is taken of.
 pub(crate) trait Source {
-    /// What the filter is. Keys and doublings are filled in later.
-    fn header(&self) -> Header;
+    type Head: Head;
+
+    /// What the filter is. What is counted is filled in later.
+    fn header(&self) -> Self::Head;
     /// How many words there are now.
     fn words(&self) -> usize;
     /// Copies all words, behind the closed gate; how often the table has doubled.
@@ -68,28 +95,25 @@ pub(crate) fn copy_after(out: &mut Vec<u8>, source: &impl Source, before: impl F
 pub(crate) fn append(source: &impl Source, out: &mut Vec<u8>) {
     let start = out.len();
     let (sizes, doublings) = copy_after(out, source, |sizes| sizes.payload_at());
-    let mut header = source.header();
-    header.doublings = doublings;
     let (front, payload) = out[start..].split_at_mut(sizes.payload_at());
-    let (head, checksums) = front.split_at_mut(Header::LEN);
-    header.keys = payload::seal(payload, checksums, header.layout);
-    head.copy_from_slice(&header.encoded(checksums));
+    let (head, checksums) = front.split_at_mut(HEADER);
+    head.copy_from_slice(&source.header().sealed(doublings, payload, checksums));
 }
 
 /// Reads a snapshot that is all of `bytes`: its header, checked, and its words, checked; and what `accept` makes of the header, before anything else is looked at.
-pub(crate) fn decode<A>(
+pub(crate) fn decode<H: Head, A>(
     bytes: &[u8],
-    accept: impl FnOnce(&Header) -> Result<A, DecodeError>,
-) -> Result<(Header, Table, A), DecodeError> {
-    let header = Header::decode(bytes)?;
+    accept: impl FnOnce(&H) -> Result<A, DecodeError>,
+) -> Result<(H, Table, A), DecodeError> {
+    let header = H::decode(bytes)?;
     let accepted = accept(&header)?;
     let sizes = header.sizes();
     sizes.check(bytes.len() as u64)?;
     let (front, payload) = bytes.split_at(sizes.payload_at());
-    let checksums = &front[Header::LEN..];
-    header.check_checksums(checksums)?;
+    let checksums = &front[HEADER..];
+    header.check_list(checksums)?;
     let mut table = Table::to_fill(sizes.words()?)?;
-    let mut audit = Audit::new(&header)?;
+    let mut audit = header.check()?;
     let chunks = payload.chunks(payload::CHUNK).zip(table.words_mut().chunks_mut(payload::CHUNK / 8));
     for (chunk, (bytes, words)) in chunks.enumerate() {
         payload::check_chunk(chunk, bytes, checksums)?;

@@ -3,6 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
+    Head,
     error::DecodeError,
     header::{Header, Kind},
 };
@@ -20,11 +21,24 @@ pub(crate) const CHUNK: usize = 1 << 16;
 /// Writes the checksums of a payload, and counts its keys.
 pub(crate) fn seal(payload: &[u8], checksums: &mut [u8], layout: Layout) -> u64 {
     let mut keys = 0;
+    seal_and(payload, checksums, |words| keys += layout.taken_in(words, u64::from_le_bytes));
+    keys
+}
+
+/// Writes the checksums of a payload, and hands over its words, chunk by chunk.
+pub(crate) fn seal_and(payload: &[u8], checksums: &mut [u8], mut take: impl FnMut(&[[u8; 8]])) {
     for (chunk, checksum) in payload.chunks(CHUNK).zip(checksums.as_chunks_mut().0) {
         *checksum = xxh3_64(chunk).to_le_bytes();
-        keys += layout.taken_in(chunk.as_chunks().0, u64::from_le_bytes);
+        take(chunk.as_chunks().0);
     }
-    keys
+}
+
+/// Checks what has to hold of the words.
+pub(crate) trait Check {
+    /// Looks at the next words.
+    fn look_at(&mut self, words: impl Iterator<Item = u64>) -> Result<(), DecodeError>;
+    /// Looks at all words once more.
+    fn finish(self, words: impl Iterator<Item = u64>) -> Result<(), DecodeError>;
 }
 
 /// Compares a chunk with its checksum in the list.
@@ -60,23 +74,6 @@ impl<'h> Audit<'h> {
         Ok(Self { header, displaced, keys: 0, next: 0 })
     }
 
-    /// Looks at the words of the next buckets.
-    pub(crate) fn look_at(&mut self, mut words: impl Iterator<Item = u64>) -> Result<(), DecodeError> {
-        let mut part = [0; displaced::PART];
-        loop {
-            let mut len = 0;
-            for (place, word) in part.iter_mut().zip(words.by_ref()) {
-                *place = word;
-                len += 1;
-            }
-            if len == 0 {
-                return Ok(());
-            }
-            self.look_at_part(&part[..len])?;
-            self.next += len;
-        }
-    }
-
     fn look_at_part(&mut self, part: &[u64]) -> Result<(), DecodeError> {
         let layout = self.header.layout;
         self.keys += layout.taken_in(part, |word| word);
@@ -107,9 +104,28 @@ impl<'h> Audit<'h> {
             invalid(bucket, part[bucket - self.next], reason)
         })
     }
+}
+
+impl Check for Audit<'_> {
+    /// Looks at the words of the next buckets.
+    fn look_at(&mut self, mut words: impl Iterator<Item = u64>) -> Result<(), DecodeError> {
+        let mut part = [0; displaced::PART];
+        loop {
+            let mut len = 0;
+            for (place, word) in part.iter_mut().zip(words.by_ref()) {
+                *place = word;
+                len += 1;
+            }
+            if len == 0 {
+                return Ok(());
+            }
+            self.look_at_part(&part[..len])?;
+            self.next += len;
+        }
+    }
 
     /// Looks at all words once more, now that all displaced fingerprints are counted.
-    pub(crate) fn finish(self, words: impl Iterator<Item = u64>) -> Result<(), DecodeError> {
+    fn finish(self, words: impl Iterator<Item = u64>) -> Result<(), DecodeError> {
         for (bucket, (word, displaced)) in words.zip(self.displaced.counts()).enumerate() {
             let count = word::displaced_count(word);
             if count != u64::from(*displaced) && count != SATURATED {

@@ -9,10 +9,11 @@ use core::{
 };
 
 use super::{
+    Head,
     error::DecodeError,
     hasher::{self, StableBuildHasher},
-    header::{Header, Kind},
-    payload::{self, Audit},
+    header::{HEADER, Header, Kind},
+    payload::{self, Audit, Check},
 };
 use crate::{
     CuckooFilter, Xxh3,
@@ -99,7 +100,7 @@ impl<B: AsRef<[u8]>, T: ?Sized, S: StableBuildHasher> FilterView<B, T, S> {
     /// ```
     pub fn new_unverified(bytes: B) -> Result<Self, DecodeError> {
         let header = Header::decode(bytes.as_ref())?;
-        let hasher = hasher::restored(&header)?;
+        let hasher = hasher::restored(header.hasher)?;
         Self::from_parts(bytes, header, hasher)
     }
 
@@ -143,7 +144,7 @@ impl<B: AsRef<[u8]>, T: ?Sized, S: StableBuildHasher> FilterView<B, T, S> {
     /// ```
     pub fn with_hasher_unverified(bytes: B, hasher: S) -> Result<Self, DecodeError> {
         let header = Header::decode(bytes.as_ref())?;
-        let hasher = hasher::checked(&header, hasher)?;
+        let hasher = hasher::checked(header.hasher, hasher)?;
         Self::from_parts(bytes, header, hasher)
     }
 
@@ -323,8 +324,8 @@ impl<B: AsRef<[u8]>, T: ?Sized, S> FilterView<B, T, S> {
     /// ```
     pub fn verify(&self) -> Result<(), DecodeError> {
         let payload_at = self.header.sizes().payload_at();
-        let checksums = &self.bytes.as_ref()[Header::LEN..payload_at];
-        self.header.check_checksums(checksums)?;
+        let checksums = &self.bytes.as_ref()[HEADER..payload_at];
+        self.header.check_list(checksums)?;
         let mut audit = Audit::new(&self.header)?;
         for (chunk, bytes) in self.bytes.as_ref()[payload_at..].chunks(payload::CHUNK).enumerate() {
             payload::check_chunk(chunk, bytes, checksums)?;

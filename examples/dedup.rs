@@ -1,0 +1,250 @@
+//! Passes on each line of a stream once, with memory that is bounded: several threads, and a sliding window of two filters.
+//!
+//! ```text
+//! cargo run --release --example dedup -- FILE > UNIQUE
+//! zcat *.gz | cargo run --release --example dedup -- --window 10000000 > UNIQUE
+//! cargo run --release --example dedup -- --help
+//! ```
+//!
+//! A line that comes again within the window is dropped. Of threads that meet the same line at once exactly one passes it on: that takes `insert_if_absent`, which cuckoo filters have. (The
+//! `insert` of a Bloom filter says that a bit has changed, which several threads may find at once, each of another bit of the same line.)
+
+use std::{
+    error::Error,
+    fs::File,
+    io::{self, BufRead, BufReader, BufWriter, Write},
+    mem,
+    num::NonZero,
+    path::PathBuf,
+    process::ExitCode,
+    sync::{
+        Mutex, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc,
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use clap::{Parser, error::ErrorKind};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use koel::{BuildError, CuckooFilter};
+
+/// What goes wrong here is only ever shown, so any error will do.
+type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+/// Passes on each line of a file, or of standard input, once.
+#[derive(Parser)]
+#[command(name = "dedup", allow_negative_numbers = true, after_help = AFTER_HELP)]
+struct Args {
+    /// File of the lines [default: standard input]
+    file: Option<PathBuf>,
+
+    /// Number of different lines that are remembered at least, the last ones; at most twice as many are
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    window: u64,
+
+    /// Share of new lines that may be dropped because they are taken for others, above 0 and below 1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0001)]
+    rate: f64,
+
+    /// Number of threads, 1 to 1024 [default: one per core]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    threads: Option<u64>,
+}
+
+const AFTER_HELP: &str = "\
+Lines are bytes, of any encoding; the last may lack its line break. Of several threads each writes some lines at a time, so that their order may change a little: one thread keeps it.
+Progress and statistics go to standard error. Exit codes: 0 if all went well, 2 for any error.";
+
+/// Bytes that are read at a time, and some more up to the end of a line.
+const PART: usize = 1 << 16;
+
+fn main() -> ExitCode {
+    match read_args().and_then(|args| run(&args)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The arguments of this process. Prints the help and leaves if asked to.
+fn read_args() -> Result<Args> {
+    Args::try_parse().map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp => error.exit(),
+        // The first line says what is wrong; usage and tips follow.
+        _ => error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").into(),
+    })
+}
+
+/// Two filters: one that takes lines until it is full, and the one that was full before.
+struct Window {
+    filters: RwLock<[CuckooFilter<[u8]>; 2]>,
+    capacity: usize,
+    rotations: AtomicU64,
+}
+
+impl Window {
+    fn new(capacity: usize, rate: f64) -> std::result::Result<Self, BuildError> {
+        // A line may be taken for one in either filter.
+        let build = || CuckooFilter::builder().capacity(capacity).false_positive_rate(rate / 2.0).build();
+        Ok(Self { filters: RwLock::new([build()?, build()?]), capacity, rotations: AtomicU64::new(0) })
+    }
+
+    /// Keeps those lines of a part that are new; how many lines there were, and how many were kept.
+    ///
+    /// All threads do so at once: the lock only keeps the filters from being rotated meanwhile. So while it is held nobody puts lines into the older filter, and of those who find
+    /// that a line is not there exactly one puts it into the newer one.
+    fn keep_new(&self, part: &[u8], kept: &mut Vec<u8>) -> (u64, u64) {
+        let (mut lines, mut unique) = (0, 0);
+        for line in part.split_inclusive(|byte| *byte == b'\n') {
+            // The last line of a file is the same with a line break and without.
+            let key = line.strip_suffix(b"\n").unwrap_or(line);
+            lines += 1;
+            if self.is_new(key) {
+                kept.extend_from_slice(line);
+                unique += 1;
+            }
+        }
+        (lines, unique)
+    }
+
+    fn is_new(&self, key: &[u8]) -> bool {
+        loop {
+            {
+                let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
+                let [newer, older] = &*filters;
+                if older.contains(key) {
+                    return false;
+                }
+                if let Ok(is_new) = newer.insert_if_absent(key) {
+                    return is_new;
+                }
+            }
+            // Refused, as it can be when many have passed its capacity at once. Not if another thread has rotated since.
+            self.rotate(|newer| newer.len() > self.capacity / 2);
+        }
+    }
+
+    /// Rotates if the newer filter has taken its capacity.
+    fn rotate_if_full(&self) {
+        let full = |newer: &CuckooFilter<[u8]>| newer.len() >= self.capacity;
+        if full(&self.filters.read().unwrap_or_else(PoisonError::into_inner)[0]) {
+            // Asked again: another thread may have been faster.
+            self.rotate(full);
+        }
+    }
+
+    fn rotate(&self, if_so: impl Fn(&CuckooFilter<[u8]>) -> bool) {
+        let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
+        let [newer, older] = &mut *filters;
+        if if_so(newer) {
+            mem::swap(newer, older);
+            newer.clear();
+            self.rotations.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.filters.read().unwrap_or_else(PoisonError::into_inner).iter().map(CuckooFilter::memory_bytes).sum()
+    }
+}
+
+/// The next part of the stream, whole lines; empty at the end.
+fn next_part(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut part = Vec::with_capacity(PART + 256);
+    while part.len() < PART {
+        if input.read_until(b'\n', &mut part)? == 0 {
+            break;
+        }
+    }
+    Ok(part)
+}
+
+fn run(args: &Args) -> Result<()> {
+    let window = Window::new(usize::try_from(args.window)?, args.rate)?;
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = args.threads.map_or(cores, |threads| threads as usize);
+    let (mut input, len): (Box<dyn BufRead>, Option<u64>) = match &args.file {
+        Some(path) => {
+            let file = File::open(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            let len = file.metadata().ok().filter(|data| data.is_file()).map(|data| data.len());
+            (Box::new(BufReader::with_capacity(PART, file)), len)
+        }
+        None => (Box::new(BufReader::with_capacity(PART, io::stdin())), None),
+    };
+    let bar = match len {
+        Some(len) => ProgressBar::with_draw_target(Some(len), ProgressDrawTarget::stderr()).with_style(
+            ProgressStyle::with_template("{bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left")?,
+        ),
+        None => ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
+            .with_style(ProgressStyle::with_template("{spinner} {bytes}, {bytes_per_sec}")?),
+    };
+    bar.enable_steady_tick(Duration::from_millis(200));
+
+    let start = Instant::now();
+    let output = Mutex::new(BufWriter::new(io::stdout()));
+    let (lines, unique) = (AtomicU64::new(0), AtomicU64::new(0));
+    // Bounded: what is read waits for those who work on it.
+    let (sender, receiver) = mpsc::sync_channel::<Vec<u8>>(2 * threads);
+    let receiver = Mutex::new(receiver);
+    let failed = AtomicBool::new(false);
+    let next = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
+    let pass_on = || -> Result<()> {
+        let mut kept = Vec::new();
+        while let Some(part) = next() {
+            kept.clear();
+            let (all, new) = window.keep_new(&part, &mut kept);
+            window.rotate_if_full();
+            output.lock().unwrap_or_else(PoisonError::into_inner).write_all(&kept)?;
+            lines.fetch_add(all, Ordering::Relaxed);
+            unique.fetch_add(new, Ordering::Relaxed);
+            bar.inc(part.len() as u64);
+        }
+        Ok(())
+    };
+    let work = || {
+        let result = pass_on();
+        if result.is_err() {
+            failed.store(true, Ordering::Relaxed);
+            // So that the reader, which may be waiting for room, notices.
+            while next().is_some() {}
+        }
+        result
+    };
+    thread::scope(|scope| -> Result<()> {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let mut read = || -> Result<()> {
+            while !failed.load(Ordering::Relaxed) {
+                let part = next_part(&mut input)?;
+                if part.is_empty() || sender.send(part).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        let result = read();
+        drop(sender);
+        for worker in workers {
+            worker.join().map_err(|_| "a thread panicked")??;
+        }
+        result
+    })?;
+    output.into_inner().unwrap_or_else(PoisonError::into_inner).flush()?;
+    bar.finish_and_clear();
+
+    let (lines, unique, took) = (lines.into_inner(), unique.into_inner(), start.elapsed());
+    eprintln!("lines          {lines:>12}");
+    eprintln!("passed on      {unique:>12}");
+    eprintln!("dropped        {:>12}", lines - unique);
+    eprintln!("rotations      {:>12}", window.rotations.load(Ordering::Relaxed));
+    eprintln!("filters        {:>12} bytes", window.memory_bytes());
+    eprintln!(
+        "time           {:>12.2?}, {:.2} million lines/s, {threads} threads",
+        took,
+        lines as f64 / took.as_secs_f64() / 1e6
+    );
+    Ok(())
+}

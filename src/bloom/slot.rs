@@ -1,0 +1,85 @@
+//! A place for a value that is put there once, from any thread, and stays as long as the place does.
+//!
+//! All unsafe code of scalable filters is here. (`OnceLock` of the standard library may wait, and needs the standard library.)
+
+use alloc::boxed::Box;
+use core::{fmt, ptr};
+
+use crate::sync::{AtomicPtr, Ordering};
+
+pub(crate) struct Slot<T> {
+    /// Null, or from a `Box` that belongs to the slot. Changes once.
+    value: AtomicPtr<T>,
+}
+
+// SAFETY: a slot is an `Option<Box<T>>` that is shared: it gives out `&T` to all threads, and takes and drops `T` in any.
+unsafe impl<T: Send + Sync> Sync for Slot<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Slot<T> {}
+
+impl<T> Slot<T> {
+    pub(crate) fn new() -> Self {
+        Self { value: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// The value, if it is there.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<&T> {
+        // Acquire: all of the value is there. Pairs with the Release in `set`.
+        #[cfg(not(loom))]
+        let value = self.value.load(Ordering::Acquire);
+        // Under loom a read-modify-write, since `set` may follow; see `AtomicWord::peek`.
+        #[cfg(loom)]
+        let value = match self.value.compare_exchange(
+            ptr::dangling_mut(),
+            ptr::dangling_mut(),
+            Ordering::Acquire,
+            Ordering::Acquire,
+        ) {
+            Ok(value) | Err(value) => value,
+        };
+        // SAFETY: null, or from `Box::into_raw` in `set`, after which it is neither changed nor dropped while the slot is shared.
+        unsafe { value.as_ref() }
+    }
+
+    /// Puts a value there, unless another was faster.
+    pub(crate) fn set(&self, value: Box<T>) {
+        let new = Box::into_raw(value);
+        if cfg!(koel_mutation = "layer_over_layer") {
+            self.value.store(new, Ordering::Release);
+            return;
+        }
+        // Release: pairs with `get`. Relaxed on failure: nothing is read of the other value.
+        if self.value.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed).is_err() {
+            // SAFETY: from `Box::into_raw` above, and nobody else has seen it.
+            drop(unsafe { Box::from_raw(new) });
+        }
+    }
+
+    /// The value, taken out, of a slot that nobody else is using.
+    pub(crate) fn take(&mut self) -> Option<Box<T>> {
+        let value;
+        #[cfg(not(loom))]
+        {
+            value = core::mem::replace(self.value.get_mut(), ptr::null_mut());
+        }
+        #[cfg(loom)]
+        {
+            value = self.value.with_mut(|value| core::mem::replace(value, ptr::null_mut()));
+        }
+        // SAFETY: from `Box::into_raw` in `set`; the slot has forgotten it, and `&mut self` says that nobody has a reference to it.
+        (!value.is_null()).then(|| unsafe { Box::from_raw(value) })
+    }
+}
+
+impl<T> Drop for Slot<T> {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Slot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
+    }
+}
