@@ -12,11 +12,6 @@
 
 pub(crate) use core::sync::atomic::Ordering;
 
-#[cfg(all(feature = "growth", not(loom)))]
-pub(crate) use core::sync::atomic::AtomicPtr;
-
-#[cfg(all(feature = "growth", loom))]
-pub(crate) use loom::sync::atomic::AtomicPtr;
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
 #[cfg(not(loom))]
