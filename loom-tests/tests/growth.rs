@@ -204,7 +204,7 @@ fn remover_against_growth() {
 #[test]
 fn mover_against_growth() {
     for at in ALL {
-        for (growths, floor) in [(1, 2_500), (2, 12_000)] {
+        for (growths, floor) in [(1, 1_700), (2, 8_000)] {
             explore(&format!("mover against {growths} growths, {at:?}"), Some(2), floor, move || {
                 let (model, k) = with_key(at);
                 let mover = spawn(&model, move |model| model.relocate(k, matches!(at, At::Home)));
