@@ -5,7 +5,10 @@
 //! Shared by the fuzz target `decode` and by `tests/fuzz_corpus.rs`, which replays the corpus.
 
 use arbitrary::{Arbitrary, Unstructured};
-use koel::{CuckooFilter, DecodeError, FilterRef, GrowableCuckooFilter, LoadError};
+use koel::{
+    CuckooFilter, DecodeError, FilterRef, GrowableCuckooFilter, LoadError,
+    bloom::{BloomFilter, CountingBloomFilter, ScalableBloomFilter, ScalableCountingBloomFilter},
+};
 
 #[path = "../tests/common/sealed.rs"]
 mod sealed;
@@ -71,6 +74,7 @@ pub(crate) fn run(case: &Case) {
     let fixed = CuckooFilter::<u64>::from_bytes(&bytes);
     let growing = GrowableCuckooFilter::<u64>::from_bytes(&bytes);
     assert!(fixed.is_err() || growing.is_err(), "of both types");
+    bloom_family(&bytes);
     assert_eq!(FilterRef::<u64>::new(&bytes).is_ok(), fixed.is_ok() || growing.is_ok());
     match FilterRef::<u64>::new_unverified(&bytes) {
         Ok(view) => {
@@ -106,6 +110,35 @@ pub(crate) fn run(case: &Case) {
         // Below a thousand keys in tables so small growth stops soon; a few of them may make it grow.
         use_it(filter.len(), |hash| filter.insert_hash(hash).is_ok(), |hash| filter.remove_hash(hash), || filter.len());
         GrowableCuckooFilter::<u64>::from_bytes(&filter.to_bytes()).expect("a snapshot");
+    }
+}
+
+/// Of each type there is an error, or a filter that is written as the same bytes, and works.
+fn bloom_family(bytes: &[u8]) {
+    let hashes: Vec<u64> = (0..20).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    if let Ok(filter) = BloomFilter::<u64>::from_bytes(bytes) {
+        assert_eq!(filter.to_bytes(), bytes);
+        filter.insert_hashes(&hashes);
+        assert!(hashes.iter().all(|hash| filter.contains_hash(*hash)));
+    }
+    if let Ok(filter) = CountingBloomFilter::<u64>::from_bytes(bytes) {
+        assert_eq!(filter.to_bytes(), bytes);
+        filter.insert_hashes(&hashes);
+        assert!(hashes.iter().all(|hash| filter.remove_hash(*hash)), "a present key was not removed");
+        // Counters that became full stay so; all others are as they were.
+        assert!(filter.saturated() > 0 || filter.to_bytes() == bytes);
+    }
+    if let Ok(filter) = ScalableBloomFilter::<u64>::from_bytes(bytes) {
+        assert_eq!(filter.to_bytes(), bytes);
+        let mut found = vec![false; hashes.len()];
+        filter.contains_hashes(&hashes, &mut found);
+        assert!(hashes.iter().zip(found).all(|(hash, found)| filter.contains_hash(*hash) == found));
+    }
+    if let Ok(filter) = ScalableCountingBloomFilter::<u64>::from_bytes(bytes) {
+        assert_eq!(filter.to_bytes(), bytes);
+        let mut found = vec![false; hashes.len()];
+        filter.contains_hashes(&hashes, &mut found);
+        assert!(hashes.iter().zip(found).all(|(hash, found)| filter.contains_hash(*hash) == found));
     }
 }
 

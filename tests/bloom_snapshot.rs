@@ -1,5 +1,7 @@
 //! Snapshots of the Bloom family: the same bytes for ever, nothing wrong accepted, the same answers afterwards.
 
+#![cfg(feature = "std")]
+
 use std::path::Path;
 
 use koel::{
@@ -82,7 +84,8 @@ fn golden_files() {
 /// A reader written after `docs/format.md` alone finds what the filters find.
 #[test]
 fn the_format_is_the_one_described() {
-    let filters: [(Vec<u8>, Box<dyn Fn(u64) -> bool>); 5] = [
+    type Contains = Box<dyn Fn(u64) -> bool>;
+    let filters: [(Vec<u8>, Contains); 5] = [
         (bloom(false, 900, 900).to_bytes(), Box::new(|hash| bloom(false, 900, 900).contains_hash(hash))),
         (bloom(true, 900, 900).to_bytes(), Box::new(|hash| bloom(true, 900, 900).contains_hash(hash))),
         (counting(4, 900, 900).to_bytes(), Box::new(|hash| counting(4, 900, 900).contains_hash(hash))),

@@ -143,8 +143,8 @@ fn layers_give_back_what_was_put_in() {
             let (filter, ambiguous) = (&filter, &ambiguous);
             scope.spawn(move || {
                 for key in 0..KEYS {
-                    filter.insert_hash(mixed(writer << 32 | key)).unwrap();
-                    let old = mixed(writer << 32 | key / 2);
+                    filter.insert_hash(mixed((writer << 32) | key)).unwrap();
+                    let old = mixed((writer << 32) | (key / 2));
                     if key % 2 == 0 {
                         match filter.remove_hash(old) {
                             Removal::Removed => {}
@@ -152,7 +152,7 @@ fn layers_give_back_what_was_put_in() {
                             Removal::Absent => panic!("a present key is absent"),
                         }
                     }
-                    let recent = mixed(writer << 32 | key);
+                    let recent = mixed((writer << 32) | key);
                     assert!(key == 0 || filter.contains_hash(recent), "false negative");
                 }
             });

@@ -6,6 +6,8 @@ use arbitrary::{Arbitrary, Unstructured};
 
 #[path = "../fuzz/batch.rs"]
 mod batch;
+#[path = "../fuzz/bloom.rs"]
+mod bloom;
 #[cfg(feature = "growth")]
 #[path = "../fuzz/decode.rs"]
 mod decode;
@@ -36,6 +38,11 @@ fn ops() {
 #[test]
 fn batch() {
     replay("batch", batch::run);
+}
+
+#[test]
+fn bloom() {
+    replay("bloom", bloom::run);
 }
 
 #[cfg(feature = "growth")]

@@ -16,7 +16,7 @@
 //!
 //! A key is found if each of its bits is set (or each of its counters above 0), and that is a matter of one word at a time. Every change of a word is a read-modify-write, so all threads agree
 //! on the order of its values; a thread that learns of an insert reads, of each word, the value that the insert left there, or that it found there with the bit set already, or a later one
-//! (coherence). Bits that are set stay set; why counters stay above 0 is said in [`counters`]. So Relaxed accesses are enough for "no false negatives". They order nothing else: that
+//! (coherence). Bits that are set stay set; why counters stay above 0 is said in `src/bloom/counters.rs`. So Relaxed accesses are enough for "no false negatives". They order nothing else: that
 //! a key is found does not make visible what its inserter did before, as it does in a cuckoo filter.
 //!
 //! # Papers
@@ -38,7 +38,7 @@ mod layers;
 mod member;
 mod methods;
 #[cfg(loom)]
-#[allow(missing_docs, reason = "not public: each method is the operation of its name")]
+#[allow(missing_docs, clippy::missing_panics_doc, reason = "not public: each method is the operation of its name")]
 pub(crate) mod model;
 mod scalable;
 mod scalable_counting;

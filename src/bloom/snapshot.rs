@@ -139,7 +139,7 @@ impl BloomHeader {
             return invalid("capacity", word(at::CAPACITY), "addressable");
         };
         let rate = f64::from_bits(word(at::RATE));
-        if !(rate >= LOWEST_RATE && rate < 1.0) {
+        if !(LOWEST_RATE..1.0).contains(&rate) {
             return Err(DecodeError::InvalidRate { rate });
         }
         Ok(Self {

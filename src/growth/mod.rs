@@ -426,6 +426,9 @@ impl Growing {
     pub(crate) fn reserve(&self, additional: usize) -> Result<(), InsertError> {
         let backoff = Backoff::new();
         let wanted = self.keys().saturating_add(additional);
+        if self.plan.max_capacity() < wanted {
+            return Err(InsertError::Full);
+        }
         loop {
             let inside = self.gate.enter();
             let view = self.view_to_change();

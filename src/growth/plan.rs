@@ -116,9 +116,9 @@ impl GrowthPlan {
         let base = self.base as f64 * slots;
         // Each of the tables that the one consists of gets its share of the keys, more or less.
         let uneven = if doublings == 0 { 0.0 } else { 4.0 / base.sqrt() };
-        let keys = (base - scatter(self.layout.slots())) * dependable_load(self.layout.slots()) * (1.0 - uneven);
-        // `base` may be as small as models make it.
-        (keys.max(0.0) * (1_u64 << doublings) as f64) as usize
+        // `base` may be as small as models make it, or a snapshot.
+        let sure = (base - scatter(self.layout.slots())).max(0.0) * (1.0_f64 - uneven).max(0.0);
+        (sure * dependable_load(self.layout.slots()) * (1_u64 << doublings) as f64) as usize
     }
 
     /// How many distinct keys surely go in at the largest size.

@@ -53,9 +53,9 @@ pub enum DecodeError {
         /// That of the chunk.
         computed: u64,
     },
-    /// A snapshot of a filter of the other type: of one that grows, or of one that does not.
+    /// A snapshot of a filter of another type.
     OtherKind {
-        /// The kind that stands there: 1 does not grow, 2 grows.
+        /// The kind that stands there: 1 does not grow, 2 grows, 3 to 6 are Bloom filters, counting, scalable, and scalable counting ones.
         stored: u8,
         /// The kind that was expected.
         expected: u8,
@@ -104,7 +104,7 @@ pub enum DecodeError {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// The number of keys is not that of the slots that are taken.
+    /// The number of keys is not that of the slots that are taken, or, of a filter of the Bloom family, of its cells.
     WrongKeyCount {
         /// The number that stands in the header.
         stored: u64,
@@ -141,7 +141,7 @@ impl fmt::Display for DecodeError {
             Self::OtherKind { stored, expected } => {
                 write!(
                     f,
-                    "kind {stored}, where {expected} was expected (1 is a filter that does not grow, 2 one that does)"
+                    "kind {stored}, where {expected} was expected (1 is a filter that does not grow, 2 one that does, 3 to 6 are the Bloom family)"
                 )
             }
             Self::InvalidField { field, value, allowed } => write!(f, "{field} {value}, which has to be {allowed}"),

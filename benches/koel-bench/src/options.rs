@@ -80,8 +80,8 @@ Experiments:
   snapshots        a filter as bytes and back, look-ups in the bytes and beside snapshots, the gate, and sets that are known
 
 Peers:
-  koel, koel batch, atomic-cuckoo-filter, bloom-lib, cuckoofilter, scalable_cuckoo_filter, RwLock<bloom-lib>, qfilter, fastbloom,
-  fastbloom atomic, sbbf-rs, xorf BinaryFuse16, dashmap
+  koel, koel batch, koel bloom batch, koel blocked batch, atomic-cuckoo-filter, bloom-lib, cuckoofilter, scalable_cuckoo_filter, RwLock<bloom-lib>,
+  qfilter, fastbloom, fastbloom atomic, sbbf-rs, xorf BinaryFuse16, dashmap
 
 Exit codes: 0 if all went well, 1 if a filter missed a key that was in, 2 for any other error. Ctrl-C ends the run and leaves no half-written file.";
 

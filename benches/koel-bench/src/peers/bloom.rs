@@ -6,6 +6,33 @@ use super::{BuildPassThrough, Peer, Shared, Spec};
 
 pub(super) const SPECS: &[Spec] = &[
     Spec {
+        ours: true,
+        sized_for_keys: true,
+        shared: true,
+        batched: true,
+        ..Spec::new(
+            "koel bloom batch",
+            "koel::bloom::BloomFilter, sized for the keys and Koel's false-positive rate with them; by contains_hashes and insert_hashes",
+            |plan| {
+                let builder =
+                    ::koel::bloom::BloomFilter::builder().capacity(plan.keys as usize).huge_pages(plan.huge_pages);
+                let filter = builder.false_positive_rate(plan.rate().max(1e-9)).seed(1).build();
+                Ok(Box::new(Ours(filter.map_err(|error| error.to_string())?)))
+            },
+        )
+    },
+    Spec {
+        ours: true,
+        shared: true,
+        batched: true,
+        large: true,
+        ..Spec::new(
+            "koel blocked batch",
+            "koel::bloom::BloomFilter in the blocked form, 8 bits for a key, as many bytes as Koel; by contains_hashes and insert_hashes",
+            |plan| Ok(Box::new(Ours(blocked(plan)?))),
+        )
+    },
+    Spec {
         sized_for_keys: true,
         ..Spec::new(
             "fastbloom",
@@ -44,6 +71,75 @@ pub(super) const SPECS: &[Spec] = &[
         )
     },
 ];
+
+/// A blocked filter of exactly `plan.bytes`.
+fn blocked(plan: &super::Plan) -> Result<::koel::bloom::BloomFilter<u64>, String> {
+    let (mut few, mut many) = (0, plan.bytes as usize);
+    while few < many {
+        let capacity = usize::midpoint(few, many);
+        let builder = ::koel::bloom::BloomFilter::builder().capacity(capacity).false_positive_rate(0.001).blocked(true);
+        let filter = builder.seed(1).huge_pages(plan.huge_pages).build().map_err(|error| error.to_string())?;
+        match (filter.bits() / 8).cmp(&plan.bytes) {
+            std::cmp::Ordering::Equal => return Ok(filter),
+            std::cmp::Ordering::Less => few = capacity + 1,
+            std::cmp::Ordering::Greater => many = capacity,
+        }
+    }
+    Err(format!("no capacity gives {} bytes", plan.bytes))
+}
+
+/// Koel's own, by batches.
+struct Ours(::koel::bloom::BloomFilter<u64>);
+
+impl Peer for Ours {
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        self.0.contains_hash(hash)
+    }
+
+    #[inline]
+    fn insert(&mut self, hash: u64) -> bool {
+        self.0.insert_hash(hash);
+        true
+    }
+
+    fn contains_many(&self, hashes: &[u64], found: &mut [bool]) {
+        self.0.contains_hashes(hashes, found);
+    }
+
+    fn insert_many(&mut self, hashes: &[u64]) -> usize {
+        Shared::insert_many(self, hashes)
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.0.memory_bytes()
+    }
+
+    fn stated_rate(&self) -> Option<f64> {
+        Some(self.0.false_positive_rate())
+    }
+
+    fn shared(&self) -> Option<&dyn Shared> {
+        Some(self)
+    }
+}
+
+impl Shared for Ours {
+    #[inline]
+    fn insert(&self, hash: u64) -> bool {
+        self.0.insert_hash(hash);
+        true
+    }
+
+    fn insert_many(&self, hashes: &[u64]) -> usize {
+        self.0.insert_hashes(hashes);
+        hashes.len()
+    }
+}
 
 struct Plain {
     filter: BloomFilter<BuildPassThrough>,
