@@ -72,6 +72,7 @@ mod real {
         #[cfg(feature = "std")]
         Map {
             map: memmap2::MmapMut,
+            #[cfg(feature = "growth")]
             huge_pages: bool,
             /// Bytes that the system was given back.
             returned: AtomicUsize,
@@ -112,7 +113,7 @@ mod real {
         }
 
         /// The same in a map, however small it is; only on the heap if it is small and no map is to be had.
-        #[cfg(feature = "std")]
+        #[cfg(feature = "growth")]
         pub(crate) fn new_mapped(len: usize, huge_pages: bool) -> Result<Self, AllocError> {
             let bytes = len.saturating_mul(size_of::<AtomicWord>());
             Self::in_map(len, bytes, if huge_pages { Pages::Huge } else { Pages::Small })
@@ -152,11 +153,13 @@ mod real {
             }
             // Maps are aligned to pages and zero.
             let words = NonNull::new(map.as_mut_ptr())?.cast();
-            Some(Self {
-                words,
-                len,
-                memory: Memory::Map { map, huge_pages: pages == Pages::Huge, returned: AtomicUsize::new(0) },
-            })
+            let memory = Memory::Map {
+                map,
+                #[cfg(feature = "growth")]
+                huge_pages: pages == Pages::Huge,
+                returned: AtomicUsize::new(0),
+            };
+            Some(Self { words, len, memory })
         }
 
         /// In how many parts the memory can be given back; 0 if it cannot before drop.

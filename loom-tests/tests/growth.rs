@@ -189,7 +189,7 @@ fn displaced_inserter_against_growth() {
 #[test]
 fn remover_against_growth() {
     for at in ALL {
-        for (growths, floor) in [(1, 500), (2, 430)] {
+        for (growths, floor) in [(1, 500), (2, 380)] {
             explore(&format!("remover against {growths} growths, {at:?}"), preemptions(growths), floor, move || {
                 let (model, k) = with_key(at);
                 let remover = spawn(&model, move |model| model.remove(k));
@@ -204,7 +204,7 @@ fn remover_against_growth() {
 #[test]
 fn mover_against_growth() {
     for at in ALL {
-        for (growths, floor) in [(1, 1_000), (2, 590)] {
+        for (growths, floor) in [(1, 1_700), (2, 8_000)] {
             explore(&format!("mover against {growths} growths, {at:?}"), Some(2), floor, move || {
                 let (model, k) = with_key(at);
                 let mover = spawn(&model, move |model| model.relocate(k, matches!(at, At::Home)));
@@ -285,7 +285,7 @@ fn drain_has_room_despite_inserts() {
 /// The memory of a table that was left is given back when those are gone who may still write to it: here the gate says so, which the other scenarios leave out.
 #[test]
 fn mover_against_giving_back() {
-    explore("mover against giving back", Some(2), 400, || {
+    explore("mover against giving back", Some(2), 300, || {
         let model = GrowthModel::with_snapshots(2, 2, 2);
         let k = model.key(0, 1, 0, 0);
         model.insert(k).unwrap();

@@ -31,7 +31,7 @@ mod x86_64;
 use alloc::vec::Vec;
 
 #[cfg(feature = "growth")]
-pub(crate) use inspect::{Marked, Marks};
+pub(crate) use inspect::{Marks, PART, Picked, Sort};
 
 use crate::{
     cells::Cells,
@@ -113,26 +113,19 @@ pub(crate) fn contains_with<G: Readable>(
     }
 }
 
-/// See [`inspect::inspect`].
+/// See [`inspect::sort`].
 #[cfg(feature = "growth")]
-pub(crate) fn inspect<G: Readable>(
-    cells: &Cells<G>,
-    marks: Marks<'_>,
-    hashes: &[u64],
-    marked: &mut [Marked],
-    counters: &mut [u64],
-) {
-    debug_assert!(hashes.len() == marked.len() && hashes.len() == counters.len());
+pub(crate) fn sort<G: Readable>(cells: &Cells<G>, marks: Marks<'_>, sort: Sort<'_>) {
     match Backend::best() {
-        Backend::Swar => swar::inspect(cells, marks, hashes, marked, counters),
+        Backend::Swar => swar::sort(cells, marks, sort),
         #[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
-        Backend::Neon => aarch64::inspect(cells, marks, hashes, marked, counters),
+        Backend::Neon => aarch64::sort(cells, marks, sort),
         #[cfg(all(target_arch = "x86_64", not(loom)))]
         // SAFETY: the backend is available, so the processor has its features.
-        Backend::Avx2 => unsafe { x86_64::inspect_avx2(cells, marks, hashes, marked, counters) },
+        Backend::Avx2 => unsafe { x86_64::sort_avx2(cells, marks, sort) },
         #[cfg(all(target_arch = "x86_64", not(loom)))]
         // SAFETY: as above.
-        Backend::Avx512 => unsafe { x86_64::inspect_avx512(cells, marks, hashes, marked, counters) },
+        Backend::Avx512 => unsafe { x86_64::sort_avx512(cells, marks, sort) },
         #[allow(unreachable_patterns, reason = "which are left depends on the target")]
         Backend::Neon | Backend::Avx2 | Backend::Avx512 => unreachable!("not available"),
     }

@@ -2,7 +2,7 @@
 
 use super::Vector;
 #[cfg(feature = "growth")]
-use super::{Marked, Marks};
+use super::{Marks, Sort};
 use crate::{
     cells::Cells,
     sync::{AtomicU64, AtomicWord, Ordering},
@@ -14,14 +14,8 @@ pub(super) fn look_up<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64
 }
 
 #[cfg(feature = "growth")]
-pub(super) fn inspect<G: Readable>(
-    cells: &Cells<G>,
-    marks: Marks<'_>,
-    hashes: &[u64],
-    marked: &mut [Marked],
-    counters: &mut [u64],
-) {
-    super::inspect::inspect::<u64, G>(cells, marks, hashes, marked, counters);
+pub(super) fn sort<G: Readable>(cells: &Cells<G>, marks: Marks<'_>, sort: Sort<'_>) {
+    super::inspect::sort::<u64, G>(cells, marks, sort);
 }
 
 impl Vector for u64 {

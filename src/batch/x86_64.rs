@@ -16,7 +16,7 @@ use core::arch::{asm, x86_64::*};
 
 use super::Vector;
 #[cfg(feature = "growth")]
-use super::{Marked, Marks};
+use super::{Marks, Sort};
 use crate::{
     cells::Cells,
     sync::{AtomicU64, AtomicWord},
@@ -35,26 +35,14 @@ pub(super) fn look_up_avx512<G: Readable>(cells: &Cells<G>, cached: bool, hashes
 
 #[cfg(feature = "growth")]
 #[target_feature(enable = "avx2")]
-pub(super) fn inspect_avx2<G: Readable>(
-    cells: &Cells<G>,
-    marks: Marks<'_>,
-    hashes: &[u64],
-    marked: &mut [Marked],
-    counters: &mut [u64],
-) {
-    super::inspect::inspect::<Four, G>(cells, marks, hashes, marked, counters);
+pub(super) fn sort_avx2<G: Readable>(cells: &Cells<G>, marks: Marks<'_>, sort: Sort<'_>) {
+    super::inspect::sort::<Four, G>(cells, marks, sort);
 }
 
 #[cfg(feature = "growth")]
 #[target_feature(enable = "avx512f,avx512dq")]
-pub(super) fn inspect_avx512<G: Readable>(
-    cells: &Cells<G>,
-    marks: Marks<'_>,
-    hashes: &[u64],
-    marked: &mut [Marked],
-    counters: &mut [u64],
-) {
-    super::inspect::inspect::<Eight, G>(cells, marks, hashes, marked, counters);
+pub(super) fn sort_avx512<G: Readable>(cells: &Cells<G>, marks: Marks<'_>, sort: Sort<'_>) {
+    super::inspect::sort::<Eight, G>(cells, marks, sort);
 }
 
 /// Four lanes, AVX2.

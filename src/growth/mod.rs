@@ -37,7 +37,7 @@ use core::{convert::Infallible, ptr};
 use crossbeam_utils::Backoff;
 
 use crate::{
-    batch::{self, Marked},
+    batch::{self, PART, Picked, Sort},
     cells::Cells,
     claim::Claims,
     error::{BuildError, InsertError, InsertHashesError},
@@ -53,10 +53,6 @@ use crate::{
 };
 pub(crate) use plan::GrowthPlan;
 use state::{Generation, State, StateCell};
-
-/// Hashes of a batch that are looked up in two tables at a time: many more than are under way in a look-up, and little of
-/// the stack, of which loom gives a thread but 32 KiB.
-const PART: usize = if cfg!(loom) { batch::GROUP } else { batch::CHUNK };
 
 #[derive(Debug)]
 pub(crate) struct Growing {
@@ -474,37 +470,26 @@ impl Growing {
     /// As many hashes as the stack has room for, in two tables, but each only where it may be: a key whose buckets in the older one are known to be sealed in the newer
     /// one; a key whose buckets nobody had begun to drain when it was not found in the older one, only there.
     fn contains_hashes_draining(&self, view: &View<'_>, old: &Old<'_>, hashes: &[u64], found: &mut [bool]) {
-        let mut marked = [Marked::default(); PART];
-        // Before the words of both tables, as in `contains_draining`: those of each alone prove nothing about the other.
-        let mut before = [0; PART];
-        let sealed = old.generation.sealed_marks();
-        batch::inspect(&old.cells, sealed, hashes, &mut marked[..hashes.len()], &mut before[..hashes.len()]);
         let (mut in_old, mut in_new) = (Picked::new(), Picked::new());
-        for (place, (hash, marked)) in hashes.iter().zip(&marked).enumerate() {
-            in_old.push(*hash, place, !marked.both);
-            in_new.push(*hash, place, marked.both);
-        }
-        let only_in_new = in_new.len;
-        in_old.look_up(&old.cells, old.generation.cached);
-        // After the words: a key of which these were seen as draining left them is marked now.
-        let mut counters = [0; PART];
-        let begun = old.generation.begun_marks();
-        batch::inspect(&old.cells, begun, in_old.hashes(), &mut marked[..in_old.len], &mut counters[..in_old.len]);
-        for (key, marked) in marked[..in_old.len].iter().enumerate() {
-            let place = usize::from(in_old.places[key]);
-            found[place] = in_old.found[key];
-            in_new.push(in_old.hashes[key], place, !in_old.found[key] & marked.any);
-        }
-        in_new.look_up(&view.new, view.current.cached);
-        let in_both = only_in_new..in_new.len;
-        let after = &mut counters[in_both.clone()];
-        batch::inspect(&old.cells, begun, &in_new.hashes()[only_in_new..], &mut marked[in_both.clone()], after);
-        let picked = in_new.places.iter().zip(&in_new.found).zip(&counters).take(in_new.len).enumerate();
-        for (key, ((place, is_found), counter)) in picked {
-            let place = usize::from(*place);
+        // Counters are looked at before the words of both tables, as in `contains_draining`: those of each alone prove nothing about the other.
+        let sealed = old.generation.sealed_marks();
+        batch::sort(&old.cells, sealed, Sort::All(hashes, &mut in_old, &mut in_new));
+        let only_in_new = in_new.len();
+        let mut answers = [false; PART];
+        let answered = &mut answers[..in_old.len()];
+        batch::contains(&old.cells, old.generation.cached, in_old.hashes(), answered);
+        for ((place, ..), is_found) in in_old.keys().zip(&*answered) {
             found[place] = *is_found;
-            if key >= only_in_new && !is_found && *counter != before[place] {
-                found[place] = self.contains(self.class(in_new.hashes[key]));
+        }
+        // After the words: a key of which these were seen as draining left them is marked now.
+        batch::sort(&old.cells, old.generation.begun_marks(), Sort::Missing(&in_old, answered, &mut in_new));
+        let answered = &mut answers[..in_new.len()];
+        batch::contains(&view.new, view.current.cached, in_new.hashes(), answered);
+        for (key, ((place, hash, before), is_found)) in in_new.keys().zip(answered).enumerate() {
+            found[place] = *is_found;
+            if key >= only_in_new && !*is_found {
+                let class = self.class(hash);
+                found[place] = self.sequences.after(class.home) != before && self.contains(class);
             }
         }
     }
@@ -583,36 +568,6 @@ impl<'g> View<'g> {
     /// The older table first.
     fn tables(&self) -> impl Iterator<Item = Cells<'g, Doubled>> + use<'g> {
         self.old.map(|old| old.cells).into_iter().chain([self.new])
-    }
-}
-
-/// Some hashes of a batch.
-struct Picked {
-    hashes: [u64; PART],
-    /// Which ones of the batch they are.
-    places: [u16; PART],
-    found: [bool; PART],
-    len: usize,
-}
-
-impl Picked {
-    const fn new() -> Self {
-        Self { hashes: [0; PART], places: [0; PART], found: [false; PART], len: 0 }
-    }
-
-    fn hashes(&self) -> &[u64] {
-        &self.hashes[..self.len]
-    }
-
-    /// Adds a hash if it is wanted: written always, kept only if it counts, so that there is no branch to mispredict.
-    #[inline(always)]
-    fn push(&mut self, hash: u64, place: usize, wanted: bool) {
-        (self.hashes[self.len], self.places[self.len]) = (hash, place as u16);
-        self.len += usize::from(wanted);
-    }
-
-    fn look_up(&mut self, cells: &Cells<'_, Doubled>, cached: bool) {
-        batch::contains(cells, cached, &self.hashes[..self.len], &mut self.found[..self.len]);
     }
 }
 
