@@ -23,7 +23,7 @@ use alloc::boxed::Box;
 use crossbeam_utils::Backoff;
 
 use crate::{
-    memory::{AllocError, try_boxed},
+    memory::{AllocError, try_box},
     shards::Sharded,
     sync::{self, AtomicUsize, Ordering, fence},
 };
@@ -41,7 +41,7 @@ struct State(AtomicUsize);
 #[derive(Debug)]
 pub(crate) struct Gate {
     /// [`CLOSED`], and a number of [`WAITING`]s.
-    state: Box<[State]>,
+    state: Box<[State; 1]>,
     /// Operations inside: in the shard of one thread 0 or 1, else any number.
     inside: Sharded<AtomicUsize>,
     /// Models without snapshots leave the gate out: it would multiply what they have to explore and can only add order. All that is left of it then are its
@@ -69,7 +69,7 @@ pub(crate) struct Closed<'a>(&'a Gate);
 impl Gate {
     pub(crate) fn for_buckets(buckets: usize) -> Result<Self, AllocError> {
         Ok(Self {
-            state: try_boxed(1, || State(AtomicUsize::new(0)))?,
+            state: try_box(State(AtomicUsize::new(0)))?,
             // Half as many shards as the statistics have: entering is rarer, and filters of a few kilobytes promise not to waste any.
             inside: Sharded::for_buckets(buckets / 2)?,
             #[cfg(loom)]

@@ -8,6 +8,15 @@ pub(crate) struct AllocError {
     pub(crate) bytes: usize,
 }
 
+/// A value in a box.
+pub(crate) fn try_box<T>(value: T) -> Result<Box<[T; 1]>, AllocError> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(1).map_err(|_| AllocError { bytes: size_of::<T>() })?;
+    values.push(value);
+    let boxed: Result<Box<[T; 1]>, _> = values.into_boxed_slice().try_into();
+    Ok(boxed.unwrap_or_else(|_| unreachable!("one value")))
+}
+
 /// A boxed slice of `len` values.
 pub(crate) fn try_boxed<T>(len: usize, mut value: impl FnMut() -> T) -> Result<Box<[T]>, AllocError> {
     let mut values = Vec::new();

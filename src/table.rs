@@ -70,14 +70,18 @@ mod real {
         Heap(Layout),
         /// Kept for its drop, which unmaps the words.
         #[cfg(feature = "std")]
-        Map {
-            map: memmap2::MmapMut,
-            #[cfg(feature = "growth")]
-            huge_pages: bool,
-            /// Bytes that the system was given back: one counter, elsewhere. In here it would be memory that changes behind `&` of the whole filter, and the compiler would
-            /// read all that a look-up needs anew for each key: 15 instructions more.
-            returned: alloc::boxed::Box<[AtomicUsize]>,
-        },
+        Map(alloc::boxed::Box<[Map; 1]>),
+    }
+
+    /// A map and its record: one, elsewhere. In the filter itself the count would be memory that changes behind `&` of the whole of it, and the compiler would read all that
+    /// a look-up needs anew for each key: 15 instructions more.
+    #[cfg(feature = "std")]
+    struct Map {
+        map: memmap2::MmapMut,
+        #[cfg(feature = "growth")]
+        huge_pages: bool,
+        /// Bytes that the system was given back.
+        returned: AtomicUsize,
     }
 
     /// Bytes that are given back at a time: for pages of both sizes some microseconds of work.
@@ -154,20 +158,21 @@ mod real {
             }
             // Maps are aligned to pages and zero.
             let words = NonNull::new(map.as_mut_ptr())?.cast();
-            let memory = Memory::Map {
+            let map = crate::memory::try_box(Map {
                 map,
                 #[cfg(feature = "growth")]
                 huge_pages: pages == Pages::Huge,
-                returned: crate::memory::try_boxed(1, || AtomicUsize::new(0)).ok()?,
-            };
-            Some(Self { words, len, memory })
+                returned: AtomicUsize::new(0),
+            });
+            Some(Self { words, len, memory: Memory::Map(map.ok()?) })
         }
 
         /// In how many parts the memory can be given back; 0 if it cannot before drop.
         #[cfg(feature = "growth")]
         pub(crate) fn slices(&self) -> usize {
             match &self.memory {
-                Memory::Map { map, huge_pages, .. } if cfg!(target_os = "linux") => {
+                Memory::Map(mapped) if cfg!(target_os = "linux") => {
+                    let [Map { map, huge_pages, .. }] = &**mapped;
                     (self.words.addr().get() % slice(*huge_pages) + map.len()).div_ceil(slice(*huge_pages))
                 }
                 _ => 0,
@@ -179,7 +184,8 @@ mod real {
         #[cfg(feature = "growth")]
         pub(crate) fn give_back(&self, index: usize) {
             #[cfg(target_os = "linux")]
-            if let Memory::Map { map, huge_pages, returned } = &self.memory {
+            if let Memory::Map(mapped) = &self.memory {
+                let [Map { map, huge_pages, returned }] = &**mapped;
                 let slice = slice(*huge_pages);
                 // Slices begin at multiples of their length, as huge pages do.
                 let before = self.words.addr().get() % slice;
@@ -189,7 +195,7 @@ mod real {
                 let done = unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, len) };
                 if done.is_ok() {
                     // Relaxed: a statistic.
-                    returned[0].fetch_add(len, Ordering::Relaxed);
+                    returned.fetch_add(len, Ordering::Relaxed);
                 }
             }
             #[cfg(not(target_os = "linux"))]
@@ -225,8 +231,9 @@ mod real {
             match &self.memory {
                 Memory::Heap(layout) => layout.size(),
                 #[cfg(feature = "std")]
-                Memory::Map { map, returned, .. } => {
-                    (map.len() - returned[0].load(Ordering::Relaxed)).next_multiple_of(4096)
+                Memory::Map(mapped) => {
+                    let [Map { map, returned, .. }] = &**mapped;
+                    (map.len() - returned.load(Ordering::Relaxed)).next_multiple_of(4096) + size_of::<Map>()
                 }
             }
         }
@@ -240,7 +247,7 @@ mod real {
                     alloc::alloc::dealloc(self.words.as_ptr().cast(), *layout);
                 },
                 #[cfg(feature = "std")]
-                Memory::Map { .. } => {}
+                Memory::Map(_) => {}
             }
         }
     }
