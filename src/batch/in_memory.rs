@@ -60,11 +60,11 @@ pub(super) fn look_up<V: Vector, G: Readable>(cells: &Cells<G>, hashes: &[u64], 
             let (home, fingerprint) = constants.classes(hashes);
             prefetch(cells, constants.bucket(constants.other(home, fingerprint), fingerprint));
         }
-        if queue.is_due::<V>() {
+        if queue.asked - queue.done >= LAG + V::LANES {
             finish(&mut queue, &constants, cells, found);
         }
     }
-    while queue.has_vector::<V>() {
+    while queue.has(V::LANES) {
         finish(&mut queue, &constants, cells, found);
     }
     for (hash, key) in queue.left() {
@@ -159,16 +159,10 @@ impl Queue {
         Some((V::load(&self.hashes[first..]), V::load(&self.keys[first..])))
     }
 
-    /// Whether the words of the next vector of keys have been asked for long enough ago.
+    /// Whether there are so many keys.
     #[inline(always)]
-    pub(super) fn is_due<V: Vector>(&self) -> bool {
-        self.asked - self.done >= LAG + V::LANES
-    }
-
-    /// Whether there is a whole vector of keys.
-    #[inline(always)]
-    pub(super) fn has_vector<V: Vector>(&self) -> bool {
-        self.len - self.done >= V::LANES
+    pub(super) fn has(&self, keys: usize) -> bool {
+        self.len - self.done >= keys
     }
 
     /// The hashes and the keys of the next vector, which is there.

@@ -1,18 +1,17 @@
 //! The way of a batch through two tables, of which the older one is being drained: a pipeline like that of a table in memory, in which each key is looked up first where it most
-//! likely is, and mostly only there.
+//! likely is, and mostly only there. Whether its old buckets are *sealed* is known beforehand, by their numbers; whether their draining was *begun* is asked after the words.
 //!
-//! 1. *Ask*: hash a vector of keys and prefetch their home words: those of the newer table where the home bucket was handed out to be drained, else those of the older.
-//! 2. *Decide*, [`AHEAD`] keys later: the word answers by a match. Count 0 says "absent" if all copies have to be in that table: in the newer one because both old buckets are
-//!    known to be sealed, in the older one because the draining of neither was begun.
-//! 3. *Ask again*, and a few queued keys later *look again*, at a pair of words with a counter before and after: the away word and the home word of that table, if all copies have
-//!    to be there and some are displaced; otherwise the home words of both tables, the older one first, which say "absent" together, each by its count.
+//! 1. *Ask*: hash a vector of keys and prefetch their home words: those of the newer table where the old home is sealed, else those of the older.
+//! 2. *Decide*, [`AHEAD`] keys later: the word answers by a match. Count 0 says "absent" if all copies are in that table: in the newer one because both old buckets
+//!    are sealed, in the older one because the draining of neither was begun.
+//! 3. *Ask again*, and some queued keys later *look again*, at a pair of words, with a counter before and after ([`Pair`]).
 //! 4. *Ask for everything*, and as much later *finish*: all four words, validated.
 //!
-//! Which table comes first is a guess. What is concluded is what section 8 of `docs/design.md` allows, rules 3, 4 and 10: the caller looks whether the state is still the same.
+//! What may be concluded is said in section 8 of `docs/design.md`, rules 3, 4 and 10. The caller looks whether the state is still the same.
 
 use super::{
     Constants, MOST_LANES, Vector,
-    in_memory::{AHEAD, Queue, RING},
+    in_memory::{AHEAD, LAG, Queue, RING},
     spread,
 };
 use crate::{
@@ -37,16 +36,18 @@ pub(crate) struct TwoTables<'a, G: Live> {
     pub(crate) new: Cells<'a, G>,
     /// The older table's buckets below this one are sealed.
     pub(crate) sealed: usize,
-    /// Those below this one are sealed or likely to be: not less.
-    pub(crate) likely: usize,
     /// Chunks of the older table in which the draining of some bucket may have begun.
     pub(crate) begun: Marks<'a>,
 }
 
-/// In a queue a key is followed by two bits. The first: all its copies have to be in one table, and the pair is that of its away word and its home word.
-const ONE_TABLE: u64 = 1;
-/// The second: its home word in the newer table was looked at first.
-const NEWER: u64 = 2;
+/// In a queue the number of a key is followed by one bit: the word that was looked at says that something is displaced.
+const BEHIND: u32 = 1;
+
+/// Vectors of keys that are looked at in a row: whether there are enough is mispredicted once for all of them.
+const ROW: usize = 4;
+
+/// Keys that stay in the queue of pairs behind them: their words are on the way.
+const WAIT: usize = 32;
 
 /// Looks up all keys. `again` looks up one whose stripe has changed meanwhile.
 #[inline(always)]
@@ -71,31 +72,33 @@ pub(super) fn look_up<V: Vector, G: Live>(
             let (undecided, keys) = asked.decide(&both, key, &mut found[key..][..V::LANES]);
             pairs.push(V::load(&whole[key..]), keys, undecided);
         }
-        if let Some((hashes, keys)) = pairs.to_ask::<V>() {
-            both.ask_pair(hashes, keys);
-        }
-        if pairs.is_due::<V>() {
-            both.look_at_pair(&mut pairs, found, &mut last);
-        }
-        if let Some((hashes, _)) = last.to_ask::<V>() {
-            both.ask_all(hashes);
-        }
-        if last.is_due::<V>() {
-            both.finish(&mut last, found, again);
+        if pairs.has(ROW * V::LANES + WAIT) {
+            while let Some((hashes, keys)) = pairs.to_ask::<V>() {
+                both.ask_pair(hashes, keys);
+            }
+            for _ in 0..ROW {
+                both.look_at_pair(&mut pairs, found, &mut last);
+            }
+            while let Some((hashes, _)) = last.to_ask::<V>() {
+                both.ask_all(hashes);
+            }
+            while last.has(V::LANES + LAG) {
+                both.finish(&mut last, found, again);
+            }
         }
     }
-    while pairs.has_vector::<V>() {
+    while pairs.has(V::LANES) {
         both.look_at_pair(&mut pairs, found, &mut last);
-        if last.has_vector::<V>() {
+        if last.has(V::LANES) {
             both.finish(&mut last, found, again);
         }
     }
-    while last.has_vector::<V>() {
+    while last.has(V::LANES) {
         both.finish(&mut last, found, again);
     }
     // A part of a vector is left of each queue, and of the batch.
     for (hash, key) in pairs.left().chain(last.left()) {
-        found[(key >> 2) as usize] = again(hash);
+        found[(key >> BEHIND) as usize] = again(hash);
     }
     for (hash, found) in rest.iter().zip(rest_found) {
         *found = again(*hash);
@@ -109,7 +112,6 @@ struct Both<'a, V> {
     old_words: &'a [AtomicWord],
     new_words: &'a [AtomicWord],
     sealed: V,
-    likely: V,
     begun: &'a [AtomicU64],
     chunk_bits: V,
     low: V,
@@ -123,6 +125,24 @@ struct Places<V> {
     old_away: V,
     new_home: V,
     new_away: V,
+}
+
+/// Two words of a key, and what can be concluded from them; masks.
+///
+/// - Both old buckets sealed: the away and the home word of the newer table.
+/// - The old home sealed, the away bucket not: the old table has copies only there. The old away word, then the home word of the newer table, count included.
+/// - The other way round: the old home word, then that of the newer table, likewise.
+/// - Neither: if the old home word spoke of something displaced, the away and the home word of the older table, which are all if the draining of neither was begun; else
+///   the home words of both tables, with their counts.
+struct Pair<V> {
+    first: V,
+    second: V,
+    only_new: V,
+    only_old: V,
+    /// The first is an away word.
+    is_away: V,
+    /// If the first word does not match, that says all of its table, whatever its count.
+    decides: V,
 }
 
 /// All ones in the lanes whose lowest bit is set.
@@ -146,7 +166,6 @@ impl<'a, V: Vector> Both<'a, V> {
             old_words: tables.old.words.table.words(),
             new_words: tables.new.words.table.words(),
             sealed: V::splat(tables.sealed as u64),
-            likely: V::splat(tables.likely as u64),
             begun: tables.begun.bits,
             chunk_bits: V::splat(tables.begun.chunk_bits.into()),
             low: V::splat(63),
@@ -180,10 +199,24 @@ impl<'a, V: Vector> Both<'a, V> {
         V::gather_counters(self.begun, chunk.shift_right::<6>()).shift_right_by(chunk.and(self.low))
     }
 
-    /// All ones where both old buckets are sealed.
+    /// What to look at if one word did not decide.
     #[inline(always)]
-    fn sealed(&self, home: V, away: V) -> V {
-        below(home, self.sealed).and(below(away, self.sealed))
+    fn pair(&self, at: &Places<V>, keys: V) -> Pair<V> {
+        let home_sealed = below(at.old_home, self.sealed);
+        let away_sealed = below(at.old_away, self.sealed);
+        let displaced = mask(keys.and(self.old.one));
+        let only_new = home_sealed.and(away_sealed);
+        let only_old = home_sealed.or(away_sealed).not_and(displaced);
+        let is_away = home_sealed.or(only_old);
+        let away = select(only_new, at.new_away, at.old_away);
+        Pair {
+            first: select(is_away, away, at.old_home),
+            second: select(only_old, at.old_home, at.new_home),
+            only_new,
+            only_old,
+            is_away,
+            decides: is_away.or(away_sealed),
+        }
     }
 
     /// The words of these buckets, of the newer table where the mask is set.
@@ -204,14 +237,13 @@ impl<'a, V: Vector> Both<'a, V> {
         }
     }
 
-    /// For these keys of the queue of pairs, asks for the word of the pair that was not looked at yet.
+    /// For these keys of the queue of pairs, asks for the word of the pair that was not looked at yet: its away word, or else the home word in the newer table.
     #[inline(always)]
     fn ask_pair(&self, hashes: V, keys: V) {
         let at = self.places(hashes);
-        let (one_table, newer) = (mask(keys.and(self.old.one)), mask(keys.shift_right::<1>().and(self.old.one)));
-        let away = select(newer, at.new_away, at.old_away);
-        let home = select(newer, at.old_home, at.new_home);
-        self.prefetch(select(one_table, away, home), newer.xor(mask(self.old.one)).xor(one_table));
+        let pair = self.pair(&at, keys);
+        let all = mask(self.old.one);
+        self.prefetch(select(pair.is_away, pair.first, pair.second), select(pair.is_away, pair.only_new, all));
     }
 
     /// Answers a vector of the queue of pairs, as far as pairs of words decide; the rest goes into the last queue.
@@ -220,21 +252,19 @@ impl<'a, V: Vector> Both<'a, V> {
         let (hashes, places) = pairs.next::<V>();
         let (hashes, keys) = (V::load(hashes), V::load(places));
         let at = self.places(hashes);
-        let (one_table, newer) = (mask(keys.and(self.old.one)), mask(keys.shift_right::<1>().and(self.old.one)));
-        let first = select(one_table, select(newer, at.new_away, at.old_away), at.old_home);
-        let only_old = newer.not_and(one_table);
-        let second = select(only_old, at.old_home, at.new_home);
+        let pair = self.pair(&at, keys);
         let at_home = self.old.pattern(at.fingerprint.add(at.fingerprint));
-        let first_pattern = at_home.add(one_table.and(self.old.ones));
-        // All reads are Acquire, each is made after those before it: of both tables the older one first, of both words of one the away word, as in `Cells::contains_both`.
+        let first_pattern = at_home.add(pair.is_away.and(self.old.ones));
+        // All reads are Acquire, each is made after those before it.
         let before = self.old.look(at.base);
-        let first = self.gather(first, one_table.and(newer));
-        let second = self.gather(second, only_old.xor(mask(self.old.one)));
+        let first = self.gather(pair.first, pair.only_new);
+        let second = self.gather(pair.second, pair.only_old.xor(mask(self.old.one)));
         let after = self.old.look(at.base);
         let untouched = self.untouched(at.old_home, at.old_away);
         let hits = self.old.zeros(first.xor(first_pattern)).or(self.old.zeros(second.xor(at_home))).nonzero();
-        // Of one table whatever was displaced was in view; but the older one must have been all there is.
-        let rest = select(one_table, untouched.not_and(only_old), first.or(second).shift_right::<{ word::SLOT_BITS }>());
+        let displaced = pair.decides.not_and(first).or(second).shift_right::<{ word::SLOT_BITS }>();
+        let one_table = pair.only_new.or(pair.only_old);
+        let rest = select(one_table, untouched.not_and(pair.only_old), displaced);
         let undecided = rest.or(before.xor(after)).nonzero() & !hits;
         answer(places, hits, found);
         last.push(hashes, keys, undecided);
@@ -285,7 +315,7 @@ fn below<V: Vector>(value: V, limit: V) -> V {
 #[inline(always)]
 fn answer(keys: &[u64], hits: u32, found: &mut [bool]) {
     for (lane, key) in keys.iter().enumerate() {
-        found[(key >> 2) as usize] = hits >> lane & 1 != 0;
+        found[(key >> BEHIND) as usize] = hits >> lane & 1 != 0;
     }
 }
 
@@ -303,34 +333,33 @@ impl Asked {
     fn ask<V: Vector>(&mut self, both: &Both<'_, V>, key: usize, hashes: V) {
         let place = key % RING;
         let at = both.places(hashes);
-        let newer = below(at.old_home, both.likely);
-        let home = select(newer, at.new_home, at.old_home);
+        let in_new = below(at.old_home, both.sealed);
+        let home = select(in_new, at.new_home, at.old_home);
         home.store(&mut self.homes[place..]);
         at.fingerprint.store(&mut self.fingerprints[place..]);
         at.old_home.store(&mut self.old_homes[place..]);
         at.old_away.store(&mut self.old_aways[place..]);
-        both.prefetch(home, newer);
+        both.prefetch(home, in_new);
     }
 
-    /// Second stage, for the same keys: answers them, and says which are undecided, and what a queue has to know of each.
+    /// Second stage, for the same keys: answers them, and says which are undecided, and what the queue has to know of each.
     #[inline(always)]
     fn decide<V: Vector>(&self, both: &Both<'_, V>, key: usize, found: &mut [bool]) -> (u32, V) {
         let place = key % RING;
         let (home, fingerprint) = (V::load(&self.homes[place..]), V::load(&self.fingerprints[place..]));
         let (old_home, old_away) = (V::load(&self.old_homes[place..]), V::load(&self.old_aways[place..]));
         let constants = &both.old;
-        let newer = below(old_home, both.likely);
-        let words = both.gather(home, newer);
+        let home_sealed = below(old_home, both.sealed);
+        let away_sealed = below(old_away, both.sealed);
+        let words = both.gather(home, home_sealed);
         let untouched = both.untouched(old_home, old_away);
         let hits = constants.zeros(words.xor(constants.pattern(fingerprint.add(fingerprint)))).nonzero();
         spread(hits, found);
         let displaced = words.shift_right::<{ word::SLOT_BITS }>();
-        // All ones where all copies are in the table that was looked at; for the older one that is believed only if it is still so after looking at the pair.
-        let sealed = both.sealed(old_home, old_away);
-        let decided = select(newer, sealed, untouched);
-        let undecided = displaced.or(mask(constants.one).xor(decided)).nonzero() & !hits;
-        let keys = V::splat(key as u64).add(constants.lanes).shift_left::<2>();
-        let one_table = V::splat(ONE_TABLE).and(select(newer, sealed, below(V::splat(0), displaced)));
-        (undecided, keys.or(one_table).or(newer.and(V::splat(NEWER))))
+        // Where all copies are in the table that was looked at. Where a bucket is sealed something was begun.
+        let one_table = home_sealed.and(away_sealed).or(untouched);
+        let undecided = displaced.or(mask(constants.one).xor(one_table)).nonzero() & !hits;
+        let keys = V::splat(key as u64).add(constants.lanes).shift_left::<BEHIND>();
+        (undecided, keys.or(below(V::splat(0), displaced).and(constants.one)))
     }
 }

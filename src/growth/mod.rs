@@ -455,9 +455,9 @@ impl Growing {
             None => batch::contains(&view.new, view.current.cached, hashes, found),
             Some(old) => {
                 // Before the words of either table.
-                let (sealed, likely) = old.generation.sealed_and_likely();
+                let sealed = old.generation.sealed_buckets();
                 let begun = old.generation.begun_marks();
-                let tables = TwoTables { old: old.cells, new: view.new, sealed, likely, begun };
+                let tables = TwoTables { old: old.cells, new: view.new, sealed, begun };
                 batch::contains_in_two(&tables, hashes, found, &|hash| self.contains(self.class(hash)));
             }
         }

@@ -132,8 +132,8 @@ impl Generation {
         self.sealed[chunk / 64].load(Ordering::Acquire) >> (chunk % 64) & 1 != 0
     }
 
-    /// So many buckets from the first on are known to be sealed; the most that are handed out to be drained already, which most likely are.
-    pub(super) fn sealed_and_likely(&self) -> (usize, usize) {
+    /// So many buckets from the first on are known to be sealed. All that was done before their last slots were sealed is visible.
+    pub(super) fn sealed_buckets(&self) -> usize {
         // Acquire: whoever noted this had seen the bits. Pairs with the store below.
         let noted = self.all_sealed.load(Ordering::Acquire);
         let mut full = noted;
@@ -149,11 +149,7 @@ impl Generation {
             // Release: pairs with the load. If another thread has noted more meanwhile, then less is noted now, which is true as well.
             self.all_sealed.store(full, Ordering::Release);
         }
-        // Relaxed: a hint.
-        let next = self.next.load(Ordering::Relaxed);
-        let buckets = |chunks: usize| self.buckets().min(chunks.saturating_mul(CHUNK));
-        let sealed = buckets(full * 64 + rest);
-        (sealed, sealed.max(buckets(next)))
+        self.buckets().min((full * 64 + rest) * CHUNK)
     }
 
     /// Which chunks the draining of some bucket may have begun in. Whoever sees anything that was done in draining a bucket, and looks afterwards, finds it among them.
