@@ -4,9 +4,9 @@
 
 use core::arch::aarch64::*;
 
-use super::Vector;
 #[cfg(feature = "growth")]
 use super::TwoTables;
+use super::Vector;
 #[cfg(feature = "growth")]
 use crate::words::Live;
 use crate::{

@@ -116,7 +116,12 @@ impl Asked {
 
 /// Fourth stage. The home words are read again: only after the first look at the counter do they prove anything.
 #[inline(always)]
-fn finish<V: Vector, G: Readable>(queue: &mut Queue, constants: &Constants<'_, V>, cells: &Cells<G>, found: &mut [bool]) {
+fn finish<V: Vector, G: Readable>(
+    queue: &mut Queue,
+    constants: &Constants<'_, V>,
+    cells: &Cells<G>,
+    found: &mut [bool],
+) {
     let (hashes, keys) = queue.next::<V>();
     let hits = if cfg!(koel_mutation = "batch_reuses_home_word") {
         let displaced = |lane: &usize| cells.contains_displaced(cells.geometry.class(hashes[*lane]));

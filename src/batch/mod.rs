@@ -9,6 +9,7 @@
 //!   counters again; no branch depends on a key. Keys of which neither word matches and whose counter has changed are looked up again, one by one.
 //! - **A table in memory** ([`in_memory`]): a pipeline. Home words are asked for some keys ahead; they decide most keys; those with displaced
 //!   fingerprints ask for their away words and are looked up in both, validated, a few keys later.
+//! - **Two tables**, while a filter grows (`two_tables`): a pipeline as well, that looks at each key where it most likely is.
 //!
 //! # Why it is right
 //!
@@ -115,16 +116,19 @@ pub(crate) fn contains_with<G: Readable>(
     }
 }
 
-/// Answers for each hash whether its class may be in one of two tables, of which the older one is being drained, if the state stays as it is. `again` looks up one of which something was taken meanwhile.
+/// Answers for each hash whether its class may be in one of two tables, of which the older one is being drained, if the state stays as it is. `again` looks up one singly: where
+/// something was taken meanwhile, and those few that fill no vector.
 #[cfg(feature = "growth")]
 pub(crate) fn contains_in_two<G: Live>(
+    backend: Backend,
     tables: &TwoTables<'_, G>,
     hashes: &[u64],
     found: &mut [bool],
     again: &dyn Fn(u64) -> bool,
 ) {
     debug_assert_eq!(hashes.len(), found.len());
-    match Backend::best() {
+    assert!(backend.is_available(), "{backend:?} is not available");
+    match backend {
         Backend::Swar => swar::look_up_in_two(tables, hashes, found, again),
         #[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
         Backend::Neon => aarch64::look_up_in_two(tables, hashes, found, again),
@@ -135,7 +139,7 @@ pub(crate) fn contains_in_two<G: Live>(
         // SAFETY: as above.
         Backend::Avx512 => unsafe { x86_64::look_up_in_two_avx512(tables, hashes, found, again) },
         #[allow(unreachable_patterns, reason = "which are left depends on the target")]
-        Backend::Neon | Backend::Avx2 | Backend::Avx512 => unreachable!("not available"),
+        Backend::Neon | Backend::Avx2 | Backend::Avx512 => unreachable!("{backend:?} is not available"),
     }
 }
 

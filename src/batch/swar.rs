@@ -1,8 +1,8 @@
 //! The portable backend, one key at a time, and the reference for the others.
 
-use super::Vector;
 #[cfg(feature = "growth")]
 use super::TwoTables;
+use super::Vector;
 #[cfg(feature = "growth")]
 use crate::words::Live;
 use crate::{

@@ -14,9 +14,9 @@
 
 use core::arch::{asm, x86_64::*};
 
-use super::Vector;
 #[cfg(feature = "growth")]
 use super::TwoTables;
+use super::Vector;
 #[cfg(feature = "growth")]
 use crate::words::Live;
 use crate::{

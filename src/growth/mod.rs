@@ -37,7 +37,7 @@ use core::{convert::Infallible, ptr};
 use crossbeam_utils::Backoff;
 
 use crate::{
-    batch::{self, TwoTables},
+    batch::{self, Backend, TwoTables},
     cells::Cells,
     claim::Claims,
     error::{BuildError, InsertError, InsertHashesError},
@@ -453,13 +453,7 @@ impl Growing {
         let view = self.view();
         match &view.old {
             None => batch::contains(&view.new, view.current.cached, hashes, found),
-            Some(old) => {
-                // Before the words of either table.
-                let sealed = old.generation.sealed_buckets();
-                let begun = old.generation.begun_marks();
-                let tables = TwoTables { old: old.cells, new: view.new, sealed, begun };
-                batch::contains_in_two(&tables, hashes, found, &|hash| self.contains(self.class(hash)));
-            }
+            Some(old) => self.contains_hashes_draining(Backend::best(), &view, old, hashes, found),
         }
         if !self.is_current(&view) {
             // A few of these answers may be wrong, and growth is rare.
@@ -467,6 +461,20 @@ impl Growing {
                 *found = *found || self.contains(self.class(*hash));
             }
         }
+    }
+
+    fn contains_hashes_draining<'g>(
+        &'g self,
+        backend: Backend,
+        view: &View<'g>,
+        old: &Old<'g>,
+        hashes: &[u64],
+        found: &mut [bool],
+    ) {
+        // Before the words of either table.
+        let sealed = old.generation.sealed_buckets();
+        let tables = TwoTables { old: old.cells, new: view.new, sealed, begun: old.generation.begun_marks() };
+        batch::contains_in_two(backend, &tables, hashes, found, &|hash| self.contains(self.class(hash)));
     }
 
     /// [`insert`](Self::insert) for many hashes.
