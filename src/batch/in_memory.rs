@@ -20,8 +20,8 @@ pub(super) const RING: usize = 64;
 /// Queued keys between the same for away words.
 pub(super) const LAG: usize = 8;
 
-/// Room for queued keys. Those that are left, fewer than [`LAG`] and two vectors, move to the front when it is used up.
-const QUEUE: usize = 128;
+/// Room for queued keys. Those that are left, here fewer than [`LAG`] and two vectors, in `two_tables` fewer than all of it, move to the front when it is used up.
+pub(super) const QUEUE: usize = 128;
 
 /// Keys whose home words are asked for: home buckets and fingerprints, key `k` in place `k % RING`.
 struct Asked {
@@ -56,7 +56,7 @@ pub(super) fn look_up<V: Vector, G: Readable>(cells: &Cells<G>, hashes: &[u64], 
             let undecided = asked.decide(&constants, key, &mut found[key..][..V::LANES]);
             queue.push(V::load(&whole[key..]), V::splat(key as u64).add(constants.lanes), undecided);
         }
-        if let Some((hashes, _)) = queue.to_ask::<V>() {
+        if let Some((hashes, _)) = queue.ask_next::<V>() {
             let (home, fingerprint) = constants.classes(hashes);
             prefetch(cells, constants.bucket(constants.other(home, fingerprint), fingerprint));
         }
@@ -155,7 +155,7 @@ impl Queue {
 
     /// The next vector of keys whose words are to be asked for, if there is a whole one.
     #[inline(always)]
-    pub(super) fn to_ask<V: Vector>(&mut self) -> Option<(V, V)> {
+    pub(super) fn ask_next<V: Vector>(&mut self) -> Option<(V, V)> {
         if self.len - self.asked < V::LANES {
             return None;
         }

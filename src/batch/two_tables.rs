@@ -11,7 +11,7 @@
 
 use super::{
     Constants, MOST_LANES, Vector,
-    in_memory::{AHEAD, LAG, Queue, RING},
+    in_memory::{AHEAD, LAG, QUEUE, Queue, RING},
     spread,
 };
 use crate::{
@@ -49,6 +49,9 @@ const ROW: usize = 4;
 /// Keys that stay in the queue of pairs behind them: their words are on the way.
 const WAIT: usize = 32;
 
+// So many are left at most when the next vector comes.
+const _: () = assert!(WAIT + (ROW + 1) * MOST_LANES < QUEUE && LAG + (ROW + 1) * MOST_LANES < QUEUE);
+
 /// Looks up all keys. `again` looks up one whose stripe has changed meanwhile.
 #[inline(always)]
 pub(super) fn look_up<V: Vector, G: Live>(
@@ -73,13 +76,13 @@ pub(super) fn look_up<V: Vector, G: Live>(
             pairs.push(V::load(&whole[key..]), keys, undecided);
         }
         if pairs.has(ROW * V::LANES + WAIT) {
-            while let Some((hashes, keys)) = pairs.to_ask::<V>() {
+            while let Some((hashes, keys)) = pairs.ask_next::<V>() {
                 both.ask_pair(hashes, keys);
             }
             for _ in 0..ROW {
                 both.look_at_pair(&mut pairs, found, &mut last);
             }
-            while let Some((hashes, _)) = last.to_ask::<V>() {
+            while let Some((hashes, _)) = last.ask_next::<V>() {
                 both.ask_all(hashes);
             }
             while last.has(V::LANES + LAG) {
