@@ -4,9 +4,11 @@
 
 use core::arch::aarch64::*;
 
+#[cfg(feature = "growth")]
+use super::TwoTables;
 use super::Vector;
 #[cfg(feature = "growth")]
-use super::{Marks, Sort};
+use crate::words::Live;
 use crate::{
     cells::Cells,
     sync::{AtomicU64, AtomicWord, Ordering},
@@ -18,8 +20,13 @@ pub(super) fn look_up<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64
 }
 
 #[cfg(feature = "growth")]
-pub(super) fn sort<G: Readable>(cells: &Cells<G>, marks: Marks<'_>, sort: Sort<'_>) {
-    super::inspect::sort::<Two, G>(cells, marks, sort);
+pub(super) fn look_up_in_two<G: Live>(
+    tables: &TwoTables<'_, G>,
+    hashes: &[u64],
+    found: &mut [bool],
+    again: &dyn Fn(u64) -> bool,
+) {
+    super::two_tables::look_up::<Two, G>(tables, hashes, found, again);
 }
 
 /// Two lanes.
@@ -118,6 +125,17 @@ impl Vector for Two {
     fn gather_words(words: &[AtomicWord], indices: Self) -> Self {
         let [low, high] = indices.lanes();
         Self::new(words[low as usize].load(), words[high as usize].load())
+    }
+
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    fn gather_either(first: &[AtomicWord], second: &[AtomicWord], indices: Self, mask: Self) -> Self {
+        let load = |index: u64, mask: u64| {
+            let words = if mask != 0 { second } else { first };
+            words[index as usize].load()
+        };
+        let ([low, high], [low_mask, high_mask]) = (indices.lanes(), mask.lanes());
+        Self::new(load(low, low_mask), load(high, high_mask))
     }
 
     #[inline(always)]

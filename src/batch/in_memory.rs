@@ -12,16 +12,16 @@ use super::{Constants, MOST_LANES, Vector, spread};
 use crate::{cells::Cells, word, words::Readable};
 
 /// Keys between a prefetch and its use.
-const AHEAD: usize = 48;
+pub(super) const AHEAD: usize = 48;
 
 /// Places for keys whose home words are asked for: as many, and a vector.
-const RING: usize = 64;
+pub(super) const RING: usize = 64;
 
 /// Queued keys between the same for away words.
-const LAG: usize = 8;
+pub(super) const LAG: usize = 8;
 
-/// Room for queued keys. Those that are left, fewer than [`LAG`] and two vectors, move to the front when it is used up.
-const QUEUE: usize = 128;
+/// Room for queued keys. Those that are left, here fewer than [`LAG`] and two vectors, in `two_tables` fewer than all of it, move to the front when it is used up.
+pub(super) const QUEUE: usize = 128;
 
 /// Keys whose home words are asked for: home buckets and fingerprints, key `k` in place `k % RING`.
 struct Asked {
@@ -29,8 +29,8 @@ struct Asked {
     fingerprints: [u64; RING],
 }
 
-/// Keys that need both words, in order.
-struct Queue {
+/// Keys that need more words, in order.
+pub(super) struct Queue {
     hashes: [u64; QUEUE],
     keys: [u64; QUEUE],
     len: usize,
@@ -44,7 +44,7 @@ struct Queue {
 pub(super) fn look_up<V: Vector, G: Readable>(cells: &Cells<G>, hashes: &[u64], found: &mut [bool]) {
     let constants = Constants::<V>::new(cells);
     let mut asked = Asked { homes: [0; RING], fingerprints: [0; RING] };
-    let mut queue = Queue { hashes: [0; QUEUE], keys: [0; QUEUE], len: 0, asked: 0, done: 0 };
+    let mut queue = Queue::new();
     let (whole, rest) = hashes.split_at(hashes.len() - hashes.len() % V::LANES);
     rest.iter().for_each(|hash| cells.prefetch(cells.home(cells.geometry.class(*hash))));
     for key in (0..whole.len() + AHEAD).step_by(V::LANES) {
@@ -54,20 +54,21 @@ pub(super) fn look_up<V: Vector, G: Readable>(cells: &Cells<G>, hashes: &[u64], 
         if key >= AHEAD {
             let key = key - AHEAD;
             let undecided = asked.decide(&constants, key, &mut found[key..][..V::LANES]);
-            queue.push(&constants, key, &whole[key..], undecided);
+            queue.push(V::load(&whole[key..]), V::splat(key as u64).add(constants.lanes), undecided);
         }
-        if queue.len - queue.asked >= V::LANES {
-            queue.ask(&constants, cells);
+        if let Some((hashes, _)) = queue.ask_next::<V>() {
+            let (home, fingerprint) = constants.classes(hashes);
+            prefetch(cells, constants.bucket(constants.other(home, fingerprint), fingerprint));
         }
         if queue.asked - queue.done >= LAG + V::LANES {
-            queue.finish(&constants, cells, found);
+            finish(&mut queue, &constants, cells, found);
         }
     }
-    while queue.len - queue.done >= V::LANES {
-        queue.finish(&constants, cells, found);
+    while queue.has(V::LANES) {
+        finish(&mut queue, &constants, cells, found);
     }
-    for place in queue.done..queue.len {
-        found[queue.keys[place] as usize] = cells.contains_both(cells.geometry.class(queue.hashes[place]));
+    for (hash, key) in queue.left() {
+        found[key as usize] = cells.contains_both(cells.geometry.class(hash));
     }
     for (hash, found) in rest.iter().zip(&mut found[whole.len()..]) {
         *found = cells.contains_home_first(cells.geometry.class(*hash));
@@ -113,42 +114,74 @@ impl Asked {
     }
 }
 
+/// Fourth stage. The home words are read again: only after the first look at the counter do they prove anything.
+#[inline(always)]
+fn finish<V: Vector, G: Readable>(
+    queue: &mut Queue,
+    constants: &Constants<'_, V>,
+    cells: &Cells<G>,
+    found: &mut [bool],
+) {
+    let (hashes, keys) = queue.next::<V>();
+    let hits = if cfg!(koel_mutation = "batch_reuses_home_word") {
+        let displaced = |lane: &usize| cells.contains_displaced(cells.geometry.class(hashes[*lane]));
+        (0..V::LANES).filter(displaced).fold(0, |hits, lane| hits | 1 << lane)
+    } else {
+        constants.contains_both(cells, hashes)
+    };
+    for (lane, key) in keys.iter().enumerate() {
+        found[*key as usize] = hits >> lane & 1 != 0;
+    }
+}
+
 impl Queue {
-    /// Takes those keys of the vector from `key` on that `undecided` names.
     #[inline(always)]
-    fn push<V: Vector>(&mut self, constants: &Constants<'_, V>, key: usize, hashes: &[u64], undecided: u32) {
+    pub(super) fn new() -> Self {
+        Self { hashes: [0; QUEUE], keys: [0; QUEUE], len: 0, asked: 0, done: 0 }
+    }
+
+    /// Takes those keys that `which` names.
+    #[inline(always)]
+    pub(super) fn push<V: Vector>(&mut self, hashes: V, keys: V, which: u32) {
         if self.len + V::LANES > QUEUE {
             self.hashes.copy_within(self.done..self.len, 0);
             self.keys.copy_within(self.done..self.len, 0);
             (self.len, self.asked, self.done) = (self.len - self.done, self.asked - self.done, 0);
         }
-        V::load(hashes).store_some(undecided, &mut self.hashes[self.len..]);
-        V::splat(key as u64).add(constants.lanes).store_some(undecided, &mut self.keys[self.len..]);
-        self.len += undecided.count_ones() as usize;
+        hashes.store_some(which, &mut self.hashes[self.len..]);
+        keys.store_some(which, &mut self.keys[self.len..]);
+        self.len += which.count_ones() as usize;
     }
 
-    /// Third stage.
+    /// The next vector of keys whose words are to be asked for, if there is a whole one.
     #[inline(always)]
-    fn ask<V: Vector, G: Readable>(&mut self, constants: &Constants<'_, V>, cells: &Cells<G>) {
-        let (home, fingerprint) = constants.classes(V::load(&self.hashes[self.asked..]));
-        prefetch(cells, constants.bucket(constants.other(home, fingerprint), fingerprint));
-        self.asked += V::LANES;
-    }
-
-    /// Fourth stage. The home words are read again: only after the first look at the counter do they prove anything.
-    #[inline(always)]
-    fn finish<V: Vector, G: Readable>(&mut self, constants: &Constants<'_, V>, cells: &Cells<G>, found: &mut [bool]) {
-        let hashes = &self.hashes[self.done..][..V::LANES];
-        let keys = &self.keys[self.done..][..V::LANES];
-        let hits = if cfg!(koel_mutation = "batch_reuses_home_word") {
-            let displaced = |lane: &usize| cells.contains_displaced(cells.geometry.class(hashes[*lane]));
-            (0..V::LANES).filter(displaced).fold(0, |hits, lane| hits | 1 << lane)
-        } else {
-            constants.contains_both(cells, hashes)
-        };
-        for (lane, key) in keys.iter().enumerate() {
-            found[*key as usize] = hits >> lane & 1 != 0;
+    pub(super) fn ask_next<V: Vector>(&mut self) -> Option<(V, V)> {
+        if self.len - self.asked < V::LANES {
+            return None;
         }
+        let first = self.asked;
+        self.asked += V::LANES;
+        Some((V::load(&self.hashes[first..]), V::load(&self.keys[first..])))
+    }
+
+    /// Whether there are so many keys.
+    #[inline(always)]
+    pub(super) fn has(&self, keys: usize) -> bool {
+        self.len - self.done >= keys
+    }
+
+    /// The hashes and the keys of the next vector, which is there.
+    #[inline(always)]
+    pub(super) fn next<V: Vector>(&mut self) -> (&[u64], &[u64]) {
+        let first = self.done;
         self.done += V::LANES;
+        // At the end nothing is asked for any more.
+        self.asked = self.asked.max(self.done);
+        (&self.hashes[first..][..V::LANES], &self.keys[first..][..V::LANES])
+    }
+
+    /// Hashes and keys of those that are left.
+    pub(super) fn left(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.hashes[self.done..self.len].iter().copied().zip(self.keys[self.done..self.len].iter().copied())
     }
 }

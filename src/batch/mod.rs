@@ -9,6 +9,7 @@
 //!   counters again; no branch depends on a key. Keys of which neither word matches and whose counter has changed are looked up again, one by one.
 //! - **A table in memory** ([`in_memory`]): a pipeline. Home words are asked for some keys ahead; they decide most keys; those with displaced
 //!   fingerprints ask for their away words and are looked up in both, validated, a few keys later.
+//! - **Two tables**, while a filter grows (`two_tables`): a pipeline as well, that looks at each key where it most likely is.
 //!
 //! # Why it is right
 //!
@@ -22,17 +23,19 @@
 #[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
 mod aarch64;
 mod in_memory;
-#[cfg(feature = "growth")]
-mod inspect;
 mod swar;
+#[cfg(feature = "growth")]
+mod two_tables;
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 mod x86_64;
 
 use alloc::vec::Vec;
 
 #[cfg(feature = "growth")]
-pub(crate) use inspect::{Marks, PART, Picked, Sort};
+pub(crate) use two_tables::{Marks, TwoTables};
 
+#[cfg(feature = "growth")]
+use crate::words::Live;
 use crate::{
     cells::Cells,
     hash::{Class, REMIX, SPREAD_LINEAR, SPREAD_SQUARE},
@@ -113,21 +116,30 @@ pub(crate) fn contains_with<G: Readable>(
     }
 }
 
-/// See [`inspect::sort`].
+/// Answers for each hash whether its class may be in one of two tables, of which the older one is being drained, if the state stays as it is. `again` looks up one singly: where
+/// something was taken meanwhile, and those few that fill no vector.
 #[cfg(feature = "growth")]
-pub(crate) fn sort<G: Readable>(cells: &Cells<G>, marks: Marks<'_>, sort: Sort<'_>) {
-    match Backend::best() {
-        Backend::Swar => swar::sort(cells, marks, sort),
+pub(crate) fn contains_in_two<G: Live>(
+    backend: Backend,
+    tables: &TwoTables<'_, G>,
+    hashes: &[u64],
+    found: &mut [bool],
+    again: &dyn Fn(u64) -> bool,
+) {
+    debug_assert_eq!(hashes.len(), found.len());
+    assert!(backend.is_available(), "{backend:?} is not available");
+    match backend {
+        Backend::Swar => swar::look_up_in_two(tables, hashes, found, again),
         #[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
-        Backend::Neon => aarch64::sort(cells, marks, sort),
+        Backend::Neon => aarch64::look_up_in_two(tables, hashes, found, again),
         #[cfg(all(target_arch = "x86_64", not(loom)))]
         // SAFETY: the backend is available, so the processor has its features.
-        Backend::Avx2 => unsafe { x86_64::sort_avx2(cells, marks, sort) },
+        Backend::Avx2 => unsafe { x86_64::look_up_in_two_avx2(tables, hashes, found, again) },
         #[cfg(all(target_arch = "x86_64", not(loom)))]
         // SAFETY: as above.
-        Backend::Avx512 => unsafe { x86_64::sort_avx512(cells, marks, sort) },
+        Backend::Avx512 => unsafe { x86_64::look_up_in_two_avx512(tables, hashes, found, again) },
         #[allow(unreachable_patterns, reason = "which are left depends on the target")]
-        Backend::Neon | Backend::Avx2 | Backend::Avx512 => unreachable!("not available"),
+        Backend::Neon | Backend::Avx2 | Backend::Avx512 => unreachable!("{backend:?} is not available"),
     }
 }
 
@@ -214,6 +226,9 @@ trait Vector: Copy {
     }
     /// The words with these indices, which are in range; each read is Acquire.
     fn gather_words(words: &[AtomicWord], indices: Self) -> Self;
+    /// Those of the second table in the lanes that are set in the mask, of the first in those that are 0.
+    #[cfg(feature = "growth")]
+    fn gather_either(first: &[AtomicWord], second: &[AtomicWord], indices: Self, mask: Self) -> Self;
     /// The little-endian words with these indices, which are in range; nobody changes them.
     fn gather_frozen(words: &[[u8; 8]], indices: Self) -> Self;
     /// The counters with these indices, which are in range; each read is Acquire.

@@ -1,8 +1,10 @@
 //! The portable backend, one key at a time, and the reference for the others.
 
+#[cfg(feature = "growth")]
+use super::TwoTables;
 use super::Vector;
 #[cfg(feature = "growth")]
-use super::{Marks, Sort};
+use crate::words::Live;
 use crate::{
     cells::Cells,
     sync::{AtomicU64, AtomicWord, Ordering},
@@ -14,8 +16,13 @@ pub(super) fn look_up<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64
 }
 
 #[cfg(feature = "growth")]
-pub(super) fn sort<G: Readable>(cells: &Cells<G>, marks: Marks<'_>, sort: Sort<'_>) {
-    super::inspect::sort::<u64, G>(cells, marks, sort);
+pub(super) fn look_up_in_two<G: Live>(
+    tables: &TwoTables<'_, G>,
+    hashes: &[u64],
+    found: &mut [bool],
+    again: &dyn Fn(u64) -> bool,
+) {
+    super::two_tables::look_up::<u64, G>(tables, hashes, found, again);
 }
 
 impl Vector for u64 {
@@ -99,6 +106,13 @@ impl Vector for u64 {
 
     #[inline(always)]
     fn gather_words(words: &[AtomicWord], indices: Self) -> Self {
+        words[indices as usize].load()
+    }
+
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    fn gather_either(first: &[AtomicWord], second: &[AtomicWord], indices: Self, mask: Self) -> Self {
+        let words = if mask != 0 { second } else { first };
         words[indices as usize].load()
     }
 

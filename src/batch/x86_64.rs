@@ -14,9 +14,11 @@
 
 use core::arch::{asm, x86_64::*};
 
+#[cfg(feature = "growth")]
+use super::TwoTables;
 use super::Vector;
 #[cfg(feature = "growth")]
-use super::{Marks, Sort};
+use crate::words::Live;
 use crate::{
     cells::Cells,
     sync::{AtomicU64, AtomicWord},
@@ -35,14 +37,24 @@ pub(super) fn look_up_avx512<G: Readable>(cells: &Cells<G>, cached: bool, hashes
 
 #[cfg(feature = "growth")]
 #[target_feature(enable = "avx2")]
-pub(super) fn sort_avx2<G: Readable>(cells: &Cells<G>, marks: Marks<'_>, sort: Sort<'_>) {
-    super::inspect::sort::<Four, G>(cells, marks, sort);
+pub(super) fn look_up_in_two_avx2<G: Live>(
+    tables: &TwoTables<'_, G>,
+    hashes: &[u64],
+    found: &mut [bool],
+    again: &dyn Fn(u64) -> bool,
+) {
+    super::two_tables::look_up::<Four, G>(tables, hashes, found, again);
 }
 
 #[cfg(feature = "growth")]
 #[target_feature(enable = "avx512f,avx512dq")]
-pub(super) fn sort_avx512<G: Readable>(cells: &Cells<G>, marks: Marks<'_>, sort: Sort<'_>) {
-    super::inspect::sort::<Eight, G>(cells, marks, sort);
+pub(super) fn look_up_in_two_avx512<G: Live>(
+    tables: &TwoTables<'_, G>,
+    hashes: &[u64],
+    found: &mut [bool],
+    again: &dyn Fn(u64) -> bool,
+) {
+    super::two_tables::look_up::<Eight, G>(tables, hashes, found, again);
 }
 
 /// Four lanes, AVX2.
@@ -52,6 +64,15 @@ struct Four(__m256i);
 /// Eight lanes, AVX-512.
 #[derive(Clone, Copy)]
 struct Eight(__m512i);
+
+/// How many words further on the second table lies, modulo 2<sup>61</sup>: both are aligned to words.
+#[cfg(feature = "growth")]
+#[inline(always)]
+fn distance(first: &[AtomicWord], second: &[AtomicWord]) -> u64 {
+    // Exposed: assembly reads the second table by addresses that it makes of the first.
+    let (first, second) = (first.as_ptr().expose_provenance(), second.as_ptr().expose_provenance());
+    (second.wrapping_sub(first) / size_of::<AtomicWord>()) as u64
+}
 
 /// One method that is one intrinsic.
 macro_rules! lanewise {
@@ -182,6 +203,14 @@ impl Vector for Four {
         unsafe { Self::gather(words.as_ptr().cast(), indices) }
     }
 
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    fn gather_either(first: &[AtomicWord], second: &[AtomicWord], indices: Self, mask: Self) -> Self {
+        let indices = indices.add(mask.and(Self::splat(distance(first, second))));
+        // SAFETY: the trait's contract, indices are in range of the table that the mask names; that of the second is counted from the first, modulo 2^64, as addresses are.
+        unsafe { Self::gather(first.as_ptr().cast(), indices) }
+    }
+
     #[inline(always)]
     fn gather_frozen(words: &[[u8; 8]], indices: Self) -> Self {
         // SAFETY: the trait's contract, indices are in range; an element may lie at any address.
@@ -291,6 +320,14 @@ impl Vector for Eight {
     fn gather_words(words: &[AtomicWord], indices: Self) -> Self {
         // SAFETY: the trait's contract, indices are in range.
         unsafe { Self::gather(words.as_ptr().cast(), indices) }
+    }
+
+    #[cfg(feature = "growth")]
+    #[inline(always)]
+    fn gather_either(first: &[AtomicWord], second: &[AtomicWord], indices: Self, mask: Self) -> Self {
+        let indices = indices.add(mask.and(Self::splat(distance(first, second))));
+        // SAFETY: the trait's contract, indices are in range of the table that the mask names; that of the second is counted from the first, modulo 2^64, as addresses are.
+        unsafe { Self::gather(first.as_ptr().cast(), indices) }
     }
 
     #[inline(always)]

@@ -37,7 +37,7 @@ use core::{convert::Infallible, ptr};
 use crossbeam_utils::Backoff;
 
 use crate::{
-    batch::{self, PART, Picked, Sort},
+    batch::{self, Backend, TwoTables},
     cells::Cells,
     claim::Claims,
     error::{BuildError, InsertError, InsertHashesError},
@@ -453,11 +453,7 @@ impl Growing {
         let view = self.view();
         match &view.old {
             None => batch::contains(&view.new, view.current.cached, hashes, found),
-            Some(old) => {
-                for (hashes, found) in hashes.chunks(PART).zip(found.chunks_mut(PART)) {
-                    self.contains_hashes_draining(&view, old, hashes, found);
-                }
-            }
+            Some(old) => self.contains_hashes_draining(Backend::best(), &view, old, hashes, found),
         }
         if !self.is_current(&view) {
             // A few of these answers may be wrong, and growth is rare.
@@ -467,31 +463,18 @@ impl Growing {
         }
     }
 
-    /// As many hashes as the stack has room for, in two tables, but each only where it may be: a key whose buckets in the older one are known to be sealed in the newer
-    /// one; a key whose buckets nobody had begun to drain when it was not found in the older one, only there.
-    fn contains_hashes_draining(&self, view: &View<'_>, old: &Old<'_>, hashes: &[u64], found: &mut [bool]) {
-        let (mut in_old, mut in_new) = (Picked::new(), Picked::new());
-        // Counters are looked at before the words of both tables, as in `contains_draining`: those of each alone prove nothing about the other.
-        let sealed = old.generation.sealed_marks();
-        batch::sort(&old.cells, sealed, Sort::All(hashes, &mut in_old, &mut in_new));
-        let only_in_new = in_new.len();
-        let mut answers = [false; PART];
-        let answered = &mut answers[..in_old.len()];
-        batch::contains(&old.cells, old.generation.cached, in_old.hashes(), answered);
-        for ((place, ..), is_found) in in_old.keys().zip(&*answered) {
-            found[place] = *is_found;
-        }
-        // After the words: a key of which these were seen as draining left them is marked now.
-        batch::sort(&old.cells, old.generation.begun_marks(), Sort::Missing(&in_old, answered, &mut in_new));
-        let answered = &mut answers[..in_new.len()];
-        batch::contains(&view.new, view.current.cached, in_new.hashes(), answered);
-        for (key, ((place, hash, before), is_found)) in in_new.keys().zip(answered).enumerate() {
-            found[place] = *is_found;
-            if key >= only_in_new && !*is_found {
-                let class = self.class(hash);
-                found[place] = self.sequences.after(class.home) != before && self.contains(class);
-            }
-        }
+    fn contains_hashes_draining<'g>(
+        &'g self,
+        backend: Backend,
+        view: &View<'g>,
+        old: &Old<'g>,
+        hashes: &[u64],
+        found: &mut [bool],
+    ) {
+        // Before the words of either table.
+        let sealed = old.generation.sealed_buckets();
+        let tables = TwoTables { old: old.cells, new: view.new, sealed, begun: old.generation.begun_marks() };
+        batch::contains_in_two(backend, &tables, hashes, found, &|hash| self.contains(self.class(hash)));
     }
 
     /// [`insert`](Self::insert) for many hashes.

@@ -41,7 +41,9 @@ pub(super) struct Generation {
     begun: Box<[AtomicU64]>,
     /// One bit for each chunk all of whose buckets were seen sealed, which they then are for ever.
     sealed: Box<[AtomicU64]>,
-    /// How many of those bits are set.
+    /// So many words of these bits from the first on are known to have all set.
+    all_sealed: AtomicUsize,
+    /// How many of the bits are set.
     done: AtomicUsize,
     /// The shards of the gate that were seen empty since the table was left.
     seen_empty: AtomicUsize,
@@ -70,6 +72,7 @@ impl Generation {
             huge_pages,
             begun: try_boxed(chunks.div_ceil(64), || AtomicU64::new(0))?,
             sealed: try_boxed(chunks.div_ceil(64), || AtomicU64::new(0))?,
+            all_sealed: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             seen_empty: AtomicUsize::new(0),
             next_slice: AtomicUsize::new(0),
@@ -129,9 +132,24 @@ impl Generation {
         self.sealed[chunk / 64].load(Ordering::Acquire) >> (chunk % 64) & 1 != 0
     }
 
-    /// The same bits, of all chunks.
-    pub(super) fn sealed_marks(&self) -> Marks<'_> {
-        Marks { bits: &self.sealed, chunk_bits: CHUNK.ilog2() }
+    /// So many buckets from the first on are known to be sealed. All that was done before their last slots were sealed is visible.
+    pub(super) fn sealed_buckets(&self) -> usize {
+        // Acquire: whoever noted this had seen the bits. Pairs with the store below.
+        let noted = self.all_sealed.load(Ordering::Acquire);
+        let mut full = noted;
+        let rest = loop {
+            // Acquire: pairs with `set_sealed`.
+            match self.sealed.get(full).map(|bits| bits.load(Ordering::Acquire)) {
+                Some(u64::MAX) => full += 1,
+                Some(bits) => break bits.trailing_ones() as usize,
+                None => break 0,
+            }
+        };
+        if full != noted {
+            // Release: pairs with the load. If another thread has noted more meanwhile, then less is noted now, which is true as well.
+            self.all_sealed.store(full, Ordering::Release);
+        }
+        self.buckets().min((full * 64 + rest) * CHUNK)
     }
 
     /// Which chunks the draining of some bucket may have begun in. Whoever sees anything that was done in draining a bucket, and looks afterwards, finds it among them.
@@ -199,6 +217,7 @@ impl Generation {
         self.next.store(0, Ordering::Relaxed);
         self.next_page.store(0, Ordering::Relaxed);
         self.sealed.iter().chain(&self.begun).for_each(|bits| bits.store(0, Ordering::Relaxed));
+        self.all_sealed.store(0, Ordering::Relaxed);
         self.done.store(0, Ordering::Relaxed);
         self.seen_empty.store(0, Ordering::Relaxed);
         debug_assert_eq!(self.next_slice.load(Ordering::Relaxed), 0, "a table in use");

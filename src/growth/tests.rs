@@ -5,7 +5,7 @@ extern crate std;
 use std::{sync::mpsc, thread, time::Duration};
 
 use super::*;
-use crate::word::Layout;
+use crate::{hash::mix, word::Layout};
 
 /// A drainer that was stopped after it had placed what it has not sealed yet holds up one bucket, which may be the home of a key: its away bucket will do.
 #[test]
@@ -33,4 +33,43 @@ fn insert_uses_the_away_bucket_if_a_stopped_drainer_holds_home() {
     assert!(growing.contains(other) && growing.contains(held));
     assert_eq!(growing.count(other), 1);
     assert_eq!(word::displaced_count(view.new.word(view.new.home(other)).load()), 1);
+}
+
+/// Batches answer like single look-ups on every backend, at any moment of draining, whether it goes from the first chunk to the last or inserts drain here and there as well.
+#[test]
+fn batches_of_all_backends_answer_like_single_look_ups() {
+    for slots in Layout::SLOTS {
+        let plan = GrowthPlan { layout: Layout::new(slots), base: 4096, doublings: 1 };
+        let growing = Growing::new(plan, 0, false).unwrap();
+        let hash = |key: u64| mix(key ^ 0x5bd1_e995);
+        let mut keys = 0;
+        while !growing.is_draining() {
+            growing.insert(growing.class(hash(keys))).unwrap();
+            keys += 1;
+        }
+        let mut rounds = 0;
+        while growing.is_draining() {
+            let hashes: alloc::vec::Vec<_> = (0..keys + 3001).map(hash).collect();
+            let single: alloc::vec::Vec<_> = hashes.iter().map(|hash| growing.contains(growing.class(*hash))).collect();
+            assert!(single[..keys as usize].iter().all(|found| *found));
+            let view = growing.view();
+            let old = view.old.as_ref().unwrap();
+            for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+                for part in [hashes.len(), 4096, 61] {
+                    for (hashes, single) in hashes.chunks(part).zip(single.chunks(part)) {
+                        let mut found = alloc::vec![false; hashes.len()];
+                        growing.contains_hashes_draining(backend, &view, old, hashes, &mut found);
+                        assert_eq!(found, single, "{backend:?}, {slots} slots, round {rounds}");
+                    }
+                }
+            }
+            rounds += 1;
+            growing.drain(640);
+            for _ in 0..rounds {
+                growing.insert(growing.class(hash(keys))).unwrap();
+                keys += 1;
+            }
+        }
+        assert!(rounds > 3);
+    }
 }
