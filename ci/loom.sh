@@ -4,7 +4,7 @@
 #   ci/loom.sh MUTATION...      only these mutations, against all tests: shows which tests notice
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../loom-tests"
-export CARGO_TARGET_DIR=../target/loom RUSTFLAGS="--cfg loom" RUSTC_WRAPPER="$PWD/../ci/mutate.sh"
+export CARGO_TARGET_DIR=../target/loom RUSTFLAGS="--cfg loom"
 
 # Each mutation, the file of its tests, and tests that have to fail under it. docs/design.md says which rule it breaks.
 mutations="
@@ -43,49 +43,56 @@ for name in "$@"; do
     grep -q "^$name " <<<"$mutations" || { echo "there is no mutation $name" >&2; exit 2; }
 done
 
-# Cargo does not know what the wrapper adds: nothing built with one mutation may be used with another, or later.
-forget() { cargo clean --locked --quiet --release --package koel --package koel-loom-tests; }
-trap forget EXIT
-
-forget
 if [ $# -eq 0 ]; then
     cargo test --locked --release -- --nocapture
 fi
+
+# One build for all mutations: which rule is broken is chosen when a test runs.
+export CARGO_TARGET_DIR=../target/loom-mutated RUSTFLAGS='--cfg loom --cfg koel_mutation="chosen"'
 # Under a mutation a rule has to fail, not the floor under the number of executions.
 export KOEL_LOOM_IGNORE_FLOORS=1
+declare -A programs
+while read -r file program; do
+    programs[$file]=$program
+done < <(cargo test --locked --release --no-run 2>&1 | tee /dev/stderr | sed -n 's|^ *Executable tests/\([a-z]*\).rs (\(.*\))$|\1 \2|p')
+
+# Runs one test with one rule broken: whether the test failed, as it has to.
+catches() {
+    local output
+    if output=$(KOEL_MUTATION=$1 "${programs[$2]}" --exact "$3" 2>&1); then
+        grep -q '^test result: ok. 1 passed' <<<"$output" || { echo "$output"; exit 1; } >&2
+        return 1
+    fi
+}
+
 # Every second mutation, beginning with number $1. The rest of the arguments are those of the script.
 break_rules() {
-    local turn=$1 missed=0 mutation file tests test caught output
+    local turn=$1 missed=0 mutation file tests test caught
     shift
     while read -r mutation file tests; do
         [ -n "$mutation" ] || continue
         [ $# -eq 0 ] || [[ " $* " == *" $mutation "* ]] || continue
         ((turn++ % 2 == 0)) || continue
-        # Where one is named here all tests are run; otherwise one by one, since some break down altogether.
-        export KOEL_MUTATION=$mutation
-        forget
-        cargo test --locked --release --no-run --quiet --test "$file"
-        [ $# -eq 0 ] || tests=$(cargo test --locked --release --quiet --test "$file" -- --list 2>/dev/null | sed -n 's/: test$//p' | paste -sd ' ')
+        # Where one is named here all tests are run. One by one, since some break down altogether.
+        [ $# -eq 0 ] || tests=$("${programs[$file]}" --list 2>/dev/null | sed -n 's/: test$//p' | paste -sd ' ')
         caught=
         for test in $tests; do
-            if output=$(cargo test --locked --release --test "$file" -- --exact "$test" 2>&1); then
-                grep -q '^test result: ok. 1 passed' <<<"$output" || { echo "$output"; exit 1; } >&2
-                [ $# -gt 0 ] || { echo "$mutation: MISSED by $test" >&2; missed=1; }
-            else
+            if catches "$mutation" "$file" "$test"; then
                 caught+=" $test"
+            else
+                [ $# -gt 0 ] || { echo "$mutation: MISSED by $test" >&2; missed=1; }
             fi
         done
         [ -z "$caught" ] || echo "$mutation: caught by$caught"
         [ -n "$caught" ] || { echo "$mutation: MISSED by all" >&2; missed=1; }
     done <<<"$mutations"
-    forget
     exit "$missed"
 }
 
-# Two at a time, each in a target directory of its own: building takes most of the time.
+# Two at a time.
 (break_rules 0 "$@") &
 first=$!
-(CARGO_TARGET_DIR=../target/loom-2 break_rules 1 "$@") &
+(break_rules 1 "$@") &
 second=$!
 status=0
 wait "$first" || status=$?

@@ -132,7 +132,7 @@ impl<G: Readable> Cells<'_, G> {
         }
         // I4: no copy was taken between the reads. The displaced count is not asked, it would be one more branch to mispredict.
         let moved = self.words.after(class.home) != before;
-        moved && !cfg!(koel_mutation = "read_without_validation") && self.contains_again(class)
+        moved && !mutated!("read_without_validation") && self.contains_again(class)
     }
 
     /// Half a look-up, for the mutation of the batch that forgets the other half.
@@ -182,7 +182,7 @@ impl<G: Readable> Cells<'_, G> {
         loop {
             let before = self.words.before(class.class.home);
             let seen = self.seen(class);
-            if self.words.after(class.class.home) == before || cfg!(koel_mutation = "look_again_only_once") {
+            if self.words.after(class.class.home) == before || mutated!("look_again_only_once") {
                 return seen;
             }
         }
@@ -285,7 +285,7 @@ impl<'a, G: Live> Cells<'a, G> {
     #[cfg(feature = "growth")]
     pub(crate) fn seal(&self, bucket: usize, slot: Slot) -> bool {
         let pattern = self.layout.pattern(slot);
-        if cfg!(koel_mutation = "drain_clears_instead_of_sealing") {
+        if mutated!("drain_clears_instead_of_sealing") {
             return self.clear(bucket, pattern);
         }
         self.update(bucket, |word| self.layout.sealed(word, pattern))

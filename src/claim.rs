@@ -31,7 +31,7 @@ impl Claims {
     /// Waits until no other thread holds the stripe of this home, then holds it.
     pub(crate) fn claim(&self, home: usize) -> Claim<'_> {
         let flag = &self.flags[self.stripes.of(home)];
-        if cfg!(koel_mutation = "insert_without_claim") {
+        if mutated!("insert_without_claim") {
             return Claim(flag);
         }
         let backoff = Backoff::new();

@@ -171,7 +171,7 @@ impl Gate {
         let closed = Closed(self);
         // Between closing and looking who is inside: the other half of `Inside::announce`.
         fence(Ordering::SeqCst);
-        if !cfg!(koel_mutation = "snapshot_without_gate") {
+        if !mutated!("snapshot_without_gate") {
             backoff.reset();
             for count in self.inside.iter() {
                 // Acquire: what those did who have left is visible. Pairs with `Inside::leave`.
@@ -195,7 +195,7 @@ impl Gate {
             fence(Ordering::SeqCst);
             return self.uncounted.load(Ordering::SeqCst) == 1;
         }
-        if !cfg!(koel_mutation = "gate_without_fence") {
+        if !mutated!("gate_without_fence") {
             fence(Ordering::SeqCst);
         }
         // Acquire: whoever goes on where another stopped has seen what that one has. Pairs with the Release below.
@@ -232,7 +232,7 @@ impl Inside<'_> {
         }
         // Between counting in and looking at the gate: a store and a later load, which only a full fence keeps in order. Either the snapshot sees the
         // count, or this thread sees the gate closed.
-        if !cfg!(koel_mutation = "gate_without_fence") {
+        if !mutated!("gate_without_fence") {
             fence(Ordering::SeqCst);
         }
     }

@@ -6,6 +6,9 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[macro_use]
+mod mutation;
+
 #[allow(unsafe_code, reason = "vector instructions, and gathers of shared words")]
 mod batch;
 mod batched;

@@ -154,7 +154,7 @@ impl RawFilter {
         // As in `place_or_kick`.
         cells.prefetch(class.away);
         let _inside = self.gate.enter();
-        if !cfg!(koel_mutation = "remove_without_sequence") {
+        if !mutated!("remove_without_sequence") {
             cells.sequences().advance(class.class.home);
         }
         cells.take(class)

@@ -107,8 +107,8 @@ impl Sequences {
     /// Whether no relocation was under way when the counter had this value. If both looks at the counter gave it, each copy that was seen in between
     /// belongs to a key, or to a removal that has not returned.
     #[inline]
-    pub(crate) const fn is_quiet(before: u64) -> bool {
-        before.is_multiple_of(TAKE) || cfg!(koel_mutation = "trust_owed_copies")
+    pub(crate) fn is_quiet(before: u64) -> bool {
+        before.is_multiple_of(TAKE) || mutated!("trust_owed_copies")
     }
 
     /// All counters, and the mask that turns a home bucket into the index of its own.

@@ -100,7 +100,7 @@ impl AtomicWord {
     /// Changes counters of a word of a Bloom filter, or says what stands there instead.
     #[inline(always)]
     pub(crate) fn replace_alone(&self, current: u64, new: u64) -> Result<(), u64> {
-        if cfg!(koel_mutation = "counter_without_compare") {
+        if mutated!("counter_without_compare") {
             self.0.store(new, Ordering::Relaxed);
             return Ok(());
         }

@@ -123,7 +123,7 @@ fn finish<V: Vector, G: Readable>(
     found: &mut [bool],
 ) {
     let (hashes, keys) = queue.next::<V>();
-    let hits = if cfg!(koel_mutation = "batch_reuses_home_word") {
+    let hits = if mutated!("batch_reuses_home_word") {
         let displaced = |lane: &usize| cells.contains_displaced(cells.geometry.class(hashes[*lane]));
         (0..V::LANES).filter(displaced).fold(0, |hits, lane| hits | 1 << lane)
     } else {

@@ -362,7 +362,7 @@ impl<'a, V: Vector> Constants<'a, V> {
         let after = self.look(base);
         let hits = self.zeros(home.xor(at_home)).or(self.zeros(away.xor(displaced))).nonzero();
         let moved = before.xor(after).nonzero() & !hits;
-        if moved != 0 && !cfg!(koel_mutation = "batch_without_validation") {
+        if moved != 0 && !mutated!("batch_without_validation") {
             return hits | again(cells, moved, hashes);
         }
         hits

@@ -43,7 +43,7 @@ impl Places {
         let mut places = Self { places: [Place::default(); MAX_PROBES as usize], len: 0 };
         for cell in counters.shape.probes(counters.shape.mixed(hash)) {
             let place = counters.place(cell);
-            if cfg!(koel_mutation = "count_probes_twice") || !places.all().contains(&place) {
+            if mutated!("count_probes_twice") || !places.all().contains(&place) {
                 places.places[places.len] = place;
                 places.len += 1;
             }

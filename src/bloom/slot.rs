@@ -45,7 +45,7 @@ impl<T> Slot<T> {
     /// Puts a value there, unless another was faster.
     pub(crate) fn set(&self, value: Box<T>) {
         let new = Box::into_raw(value);
-        if cfg!(koel_mutation = "layer_over_layer") {
+        if mutated!("layer_over_layer") {
             self.value.store(new, Ordering::Release);
             return;
         }

@@ -27,10 +27,14 @@ use crate::{
 };
 
 /// The mutation that leaves free slots behind in the older table.
-const CLEARS: bool = cfg!(koel_mutation = "drain_clears_instead_of_sealing");
+fn clears() -> bool {
+    mutated!("drain_clears_instead_of_sealing")
+}
 
 /// The mutation that forgets what I2 asks for.
-const UNCOUNTED: bool = cfg!(koel_mutation = "drain_uncounted");
+fn is_uncounted() -> bool {
+    mutated!("drain_uncounted")
+}
 
 impl Growing {
     /// Drains a chunk, as a small contribution of an operation that has something else to do; or, as long as the newer table has huge pages that
@@ -168,22 +172,22 @@ impl Growing {
     fn drain_announced(&self, view: &View<'_>, old: &Old<'_>, bucket: usize) -> bool {
         let layout = &self.plan.layout;
         let cells = &old.cells;
-        if !cfg!(koel_mutation = "drain_unmarked") {
+        if !mutated!("drain_unmarked") {
             old.generation.set_begun(bucket);
         }
         let word = cells.word(bucket).peek();
-        if layout.is_sealed(word) || !CLEARS && self.drain_word(view, old, bucket, word) {
+        if layout.is_sealed(word) || !clears() && self.drain_word(view, old, bucket, word) {
             return true;
         }
         loop {
-            if !CLEARS {
+            if !clears() {
                 cells.update(bucket, |word| {
                     let sealed = layout.sealed_empties(word);
                     (sealed != word).then_some(sealed)
                 });
             }
             let word = cells.word(bucket).peek();
-            if layout.is_sealed(word) || CLEARS && layout.is_empty(word) {
+            if layout.is_sealed(word) || clears() && layout.is_empty(word) {
                 return true;
             }
             for slot in layout.taken(word) {
@@ -230,7 +234,7 @@ impl Growing {
     /// Places a displaced copy in its away bucket of the newer table, counted before.
     fn place_away(&self, view: &View<'_>, class: Class) -> bool {
         let home = view.new.home(class);
-        if !UNCOUNTED {
+        if !is_uncounted() {
             view.new.count_up(home, |_| true);
         }
         let placed = view.new.place(view.new.away(class), Slot::away(class.fingerprint));
@@ -244,7 +248,7 @@ impl Growing {
     fn seal(&self, old: &Old<'_>, bucket: usize, slot: Slot, class: Class) {
         if !old.cells.seal(bucket, slot) {
             // Someone took it: there is one copy too many.
-            if !cfg!(koel_mutation = "keep_extra_copy") {
+            if !mutated!("keep_extra_copy") {
                 self.settle(class);
             }
         } else if slot.is_displaced() {
@@ -269,7 +273,7 @@ impl Growing {
             let half = if slot.is_displaced() && self.place_at_home(view, old, class) {
                 None
             } else {
-                if slot.is_displaced() && !UNCOUNTED {
+                if slot.is_displaced() && !is_uncounted() {
                     view.new.count_up(view.new.home(class), |_| true);
                 }
                 let half = view.new.generation.bucket(base, slot.fingerprint()) & 1;

@@ -161,7 +161,7 @@ impl Growing {
     /// Whether the state is still this one.
     #[inline(always)]
     fn is_still(&self, state: &State) -> bool {
-        cfg!(koel_mutation = "grow_without_state_check") || ptr::eq(self.state.load(), state)
+        mutated!("grow_without_state_check") || ptr::eq(self.state.load(), state)
     }
 
     /// The cells of the newest table.
@@ -203,11 +203,11 @@ impl Growing {
         let older = old.cells.candidates(class);
         let newer = view.new.candidates(class);
         let mut new_home = 0;
-        if cfg!(koel_mutation = "new_before_old") {
+        if mutated!("new_before_old") {
             new_home = view.new.word(newer.home).load();
         }
         let old_home = old.cells.word(older.home).load();
-        if !cfg!(koel_mutation = "new_before_old") {
+        if !mutated!("new_before_old") {
             new_home = view.new.word(newer.home).load();
         }
         if old.cells.has_at_home(old_home, &older) || view.new.has_at_home(new_home, &newer) {
@@ -289,7 +289,7 @@ impl Growing {
     #[inline(never)]
     fn took_late_copy(&self, state: &State, class: Class) -> bool {
         let cells = self.newest(state);
-        !cfg!(koel_mutation = "trust_late_copies")
+        !mutated!("trust_late_copies")
             && !self.state.load().has(&state.current)
             && cells.clear_home(&cells.candidates(class))
     }
@@ -319,7 +319,7 @@ impl Growing {
                 return Ok(());
             }
             let filled = view.new.is_filled_by(&candidates);
-            if !ptr::eq(self.state.peek(), view.state) && !cfg!(koel_mutation = "grow_without_state_check") {
+            if !ptr::eq(self.state.peek(), view.state) && !mutated!("grow_without_state_check") {
                 continue;
             }
             if view.old.is_some() {
@@ -565,7 +565,7 @@ impl Surroundings for Around<'_> {
     #[inline]
     fn is_ready(&self, bucket: usize) -> bool {
         match &self.view.old {
-            Some(old) if !cfg!(koel_mutation = "place_before_drain") => {
+            Some(old) if !mutated!("place_before_drain") => {
                 old.generation.is_sealed(bucket >> 1) || self.filter.drain_bucket(self.view, old, bucket >> 1)
             }
             _ => true,

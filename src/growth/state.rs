@@ -194,7 +194,7 @@ impl Generation {
         if self.next_slice.load(Ordering::Relaxed) >= slices {
             return None;
         }
-        if !gate.has_emptied(inside, &self.seen_empty) && !cfg!(koel_mutation = "give_back_at_once") {
+        if !gate.has_emptied(inside, &self.seen_empty) && !mutated!("give_back_at_once") {
             return None;
         }
         let slice = self.next_slice.fetch_add(1, Ordering::Relaxed);

@@ -77,7 +77,7 @@ pub(crate) fn place_or_kick<G: Live>(
         // Look before counting: a count that reaches its maximum never comes down again.
         let away = !class.is_single() && around.is_ready(class.away);
         if away && !cells.layout.is_full(cells.word(class.away).peek()) {
-            if cfg!(koel_mutation = "insert_count_after_copy") {
+            if mutated!("insert_count_after_copy") {
                 if cells.place(class.away, Slot::away(fingerprint)) {
                     cells.count_up(class.home, |_| true);
                     return Ok(());
@@ -86,7 +86,7 @@ pub(crate) fn place_or_kick<G: Live>(
                 if cells.place(class.away, Slot::away(fingerprint)) {
                     return Ok(());
                 }
-                if !cfg!(koel_mutation = "keep_undone_count") {
+                if !mutated!("keep_undone_count") {
                     cells.count_down(class.home);
                 }
             }

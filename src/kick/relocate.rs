@@ -46,8 +46,7 @@ pub(crate) fn relocate<G: Live>(cells: &Cells<G>, around: &impl Surroundings, ho
     let class = cells.candidates(Class { home, fingerprint });
     debug_assert_eq!(class.away, if outward { hop.to } else { hop.from });
     let _under_way = cells.sequences().relocation(home);
-    // `koel_mutation` breaks a rule of the protocol on purpose, for the tests that must notice (`ci/loom.sh`).
-    if cfg!(koel_mutation = "sequence_before_copy") {
+    if mutated!("sequence_before_copy") {
         cells.sequences().advance(home);
     }
 
@@ -56,25 +55,23 @@ pub(crate) fn relocate<G: Live>(cells: &Cells<G>, around: &impl Surroundings, ho
         if cells.layout.is_full(cells.word(class.away).peek()) {
             return Relocation::Stale;
         }
-        if !cfg!(koel_mutation = "count_after_copy")
-            && !cells.count_up(class.home, |word| cells.has_at_home(word, &class))
-        {
+        if !mutated!("count_after_copy") && !cells.count_up(class.home, |word| cells.has_at_home(word, &class)) {
             return Relocation::Stale;
         }
         if !cells.place(class.away, Slot::away(fingerprint)) {
-            if cfg!(not(any(koel_mutation = "count_after_copy", koel_mutation = "keep_lost_count"))) {
+            if !mutated!("count_after_copy") && !mutated!("keep_lost_count") {
                 cells.count_down(class.home);
             }
             return Relocation::Stale;
         }
-        if cfg!(koel_mutation = "count_after_copy") {
+        if mutated!("count_after_copy") {
             cells.count_up(class.home, |_| true);
         }
     } else if !cells.place(class.home, Slot::at_home(fingerprint)) {
         return Relocation::Stale;
     }
 
-    if cfg!(not(any(koel_mutation = "relocate_without_sequence", koel_mutation = "sequence_before_copy"))) {
+    if !mutated!("relocate_without_sequence") && !mutated!("sequence_before_copy") {
         cells.sequences().advance(home);
     }
 
@@ -86,7 +83,7 @@ pub(crate) fn relocate<G: Live>(cells: &Cells<G>, around: &impl Surroundings, ho
         cells.count_down(class.home);
         return Relocation::Moved;
     }
-    if !cfg!(koel_mutation = "keep_extra_copy") {
+    if !mutated!("keep_extra_copy") {
         around.settle(class.class);
     }
     Relocation::Stale
