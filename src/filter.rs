@@ -715,7 +715,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     }
 }
 
-snapshot_methods!(CuckooFilter, "CuckooFilter", Kind::Fixed, Header, Taken);
+snapshot_methods!(cuckoo, CuckooFilter, "CuckooFilter", Kind::Fixed, Header, Taken);
 
 impl<T: ?Sized, S> fmt::Debug for CuckooFilter<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

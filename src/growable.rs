@@ -878,7 +878,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     }
 }
 
-snapshot_methods!(GrowableCuckooFilter, "GrowableCuckooFilter", Kind::Growing, Header, Taken);
+snapshot_methods!(cuckoo, GrowableCuckooFilter, "GrowableCuckooFilter", Kind::Growing, Header, Taken);
 
 impl<T: ?Sized, S> fmt::Debug for GrowableCuckooFilter<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

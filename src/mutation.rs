@@ -3,24 +3,24 @@
 //! `--cfg koel_mutation="NAME"` breaks the rule NAME. `--cfg koel_mutation="chosen"` makes the environment variable `KOEL_MUTATION` choose when the program
 //! runs, so that one build does for all mutations. Without either `mutated!` is `false` to the compiler.
 
-/// Whether the rule of this name is broken.
+/// Whether one of the rules of these names is broken.
 #[cfg(not(koel_mutation = "chosen"))]
 macro_rules! mutated {
-    ($name:tt) => {
-        cfg!(koel_mutation = $name)
+    ($($name:tt),+) => {
+        cfg!(any($(koel_mutation = $name),+))
     };
 }
 
-/// Whether the rule of this name is broken.
+/// Whether one of the rules of these names is broken.
 #[cfg(koel_mutation = "chosen")]
 macro_rules! mutated {
-    ($name:tt) => {
-        crate::mutation::is_chosen($name)
+    ($($name:tt),+) => {
+        crate::mutation::is_chosen(&[$($name),+])
     };
 }
 
 #[cfg(koel_mutation = "chosen")]
-pub(crate) fn is_chosen(name: &str) -> bool {
+pub(crate) fn is_chosen(names: &[&str]) -> bool {
     static CHOSEN: std::sync::OnceLock<std::string::String> = std::sync::OnceLock::new();
-    CHOSEN.get_or_init(|| std::env::var("KOEL_MUTATION").unwrap_or_default()) == name
+    names.contains(&&CHOSEN.get_or_init(|| std::env::var("KOEL_MUTATION").unwrap_or_default())[..])
 }

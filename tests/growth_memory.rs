@@ -4,18 +4,10 @@
 
 mod common;
 
-use common::mixed;
+use common::{mixed, status};
 use koel::GrowableCuckooFilter;
 
 const KEYS: u64 = 10_000_000;
-
-/// A line of `/proc/self/status`, in bytes.
-fn status(name: &str) -> usize {
-    let text = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect(name);
-    let kilobytes: usize = line.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().unwrap();
-    kilobytes << 10
-}
 
 #[test]
 fn ten_million_keys_come_and_go() {

@@ -391,7 +391,7 @@ macro_rules! snapshots {
             }
         }
 
-        snapshot_methods!($filter, $name, Kind::$kind, BloomHeader, $taken);
+        snapshot_methods!(bloom, $filter, $name, Kind::$kind, BloomHeader, $taken);
     };
 }
 

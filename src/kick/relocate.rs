@@ -59,7 +59,7 @@ pub(crate) fn relocate<G: Live>(cells: &Cells<G>, around: &impl Surroundings, ho
             return Relocation::Stale;
         }
         if !cells.place(class.away, Slot::away(fingerprint)) {
-            if !mutated!("count_after_copy") && !mutated!("keep_lost_count") {
+            if !mutated!("count_after_copy", "keep_lost_count") {
                 cells.count_down(class.home);
             }
             return Relocation::Stale;
@@ -71,7 +71,7 @@ pub(crate) fn relocate<G: Live>(cells: &Cells<G>, around: &impl Surroundings, ho
         return Relocation::Stale;
     }
 
-    if !mutated!("relocate_without_sequence") && !mutated!("sequence_before_copy") {
+    if !mutated!("relocate_without_sequence", "sequence_before_copy") {
         cells.sequences().advance(home);
     }
 

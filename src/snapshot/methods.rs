@@ -1,9 +1,34 @@
 //! The public methods of all filters that make snapshots and take them in. They are the same, so they are written once.
 
+/// What the documentation says of cuckoo filters and of Bloom filters, where it differs.
+macro_rules! text_for {
+    (cuckoo, progress) => {
+        "Waits for other snapshots, and for threads that are changing more than one word: a displaced insert, a kick, a removal of what may be displaced, a step of draining. \
+         While it copies the words, such operations wait, in other threads; look-ups never do, nor do inserts and removals that one word decides. Those who waited go before \
+         the next snapshot."
+    };
+    (bloom, progress) => {
+        "Waits for nobody, and nobody waits for it. A filter with layers is begun anew if one was added meanwhile: lock-free; else it is wait-free. (But for the allocator.)"
+    };
+    (cuckoo, copying) => {
+        "Copies the table, then goes through the copy. A filter that is being drained is drained first."
+    };
+    (bloom, copying) => {
+        "Copies the table, then goes through the copy."
+    };
+    (cuckoo, reading) => {
+        "Goes through the bytes, and twice through the table. Allocates the filter, and for a while an eighth of its table; nothing before the sizes are known to be those of \
+         the bytes."
+    };
+    (bloom, reading) => {
+        "Goes through the bytes. Allocates the filter, of one with layers for a while twice; nothing before the sizes are known to be those of the bytes."
+    };
+}
+
 /// The methods for one type of filter, of which `$source` gives what a snapshot is taken of, with a header of type `$header`. Its own method `restored` makes one of a header, a
-/// table and a hasher.
+/// table and a hasher. `$family` chooses the documentation.
 macro_rules! snapshot_methods {
-    ($filter:ident, $name:literal, $kind:expr, $header:ty, $source:expr) => {
+    ($family:ident, $filter:ident, $name:literal, $kind:expr, $header:ty, $source:expr) => {
         /// # Snapshots
         ///
         /// A filter as bytes: the same bytes for the same table, on every machine; `docs/format.md` describes them. (The table depends on the order in which keys came,
@@ -14,13 +39,11 @@ macro_rules! snapshot_methods {
             ///
             /// # Progress
             ///
-            /// Waits for other snapshots, and for threads that are changing more than one word: a displaced insert, a kick, a removal of what may be displaced, a step
-            /// of draining. While it copies the words, such operations wait, in other threads; look-ups never do, nor do inserts and removals that one word decides.
-            /// Those who waited go before the next snapshot.
+            #[doc = $crate::snapshot::methods::text_for!($family, progress)]
             ///
             /// # Complexity
             ///
-            /// Copies the table, then goes through the copy. A filter that is being drained is drained first.
+            #[doc = $crate::snapshot::methods::text_for!($family, copying)]
             ///
             #[doc = "```"]
             #[doc = concat!("let filter = koel::", $name, "::<u64>::with_capacity(100);")]
@@ -75,8 +98,7 @@ macro_rules! snapshot_methods {
             ///
             /// # Complexity
             ///
-            /// Goes through the bytes, and twice through the table. Allocates the filter, and for a while an eighth of its table; nothing before the sizes are known to be
-            /// those of the bytes.
+            #[doc = $crate::snapshot::methods::text_for!($family, reading)]
             ///
             /// # Errors
             ///
@@ -232,4 +254,4 @@ macro_rules! snapshot_methods {
     };
 }
 
-pub(crate) use snapshot_methods;
+pub(crate) use {snapshot_methods, text_for};

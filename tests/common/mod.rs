@@ -38,3 +38,12 @@ pub(crate) fn assert_rate(what: &str, hits: u64, tries: u64, rate: f64, sigmas: 
     let off = (hits as f64 - expected).abs();
     assert!(off <= margin, "{what}: {hits} of {tries}, expected {expected:.1} within {margin:.1}");
 }
+
+/// A line of `/proc/self/status`, of what the process takes, in bytes.
+#[cfg(target_os = "linux")]
+pub(crate) fn status(name: &str) -> usize {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+    let kilobytes: usize = line.trim_matches(|letter: char| !letter.is_ascii_digit()).parse().unwrap();
+    kilobytes << 10
+}
