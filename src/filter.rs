@@ -44,7 +44,7 @@ use crate::{
 ///
 /// - [`insert_if_absent`](Self::insert_if_absent) waits for other calls of itself, and for relocations, in the same one of up to 1,024 stripes.
 /// - While a snapshot ([`append_to`](Self::append_to) and all that is made of it) copies the table, operations that change more than one word wait: inserts whose home
-///   bucket is full, and removals of what may be displaced. The snapshot waits for those that have begun. Look-ups never wait, nor do the other inserts and removals, which are most.
+///   bucket is full, and removals of what may be displaced. The snapshot waits for those that have begun, and closes the way to new ones meanwhile. Look-ups never wait, nor do the other inserts and removals, which are most.
 ///
 /// (On targets without 64-bit atomic instructions every access goes through the locks of `portable-atomic` instead.)
 ///

@@ -78,6 +78,7 @@ Experiments:
   false-positives  measured against stated rates, and bits per key
   growth           inserts, look-ups, latency and memory of a filter that doubles, against one of its last size
   snapshots        a filter as bytes and back, look-ups in the bytes and beside snapshots, the gate, and sets that are known
+  choosing         koel's own filters side by side: memory, rates, speed, removals, and what happens when they are full
 
 Peers:
   koel, koel batch, koel bloom batch, koel blocked batch, atomic-cuckoo-filter, bloom-lib, cuckoofilter, scalable_cuckoo_filter, RwLock<bloom-lib>,

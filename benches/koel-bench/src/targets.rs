@@ -90,6 +90,7 @@ pub fn evaluate(measurements: &[Measurement], settings: &Settings) -> Vec<Outcom
     threads(&records, &mut all);
     growth(&records, &mut all);
     snapshots(&records, &mut all);
+    bloom(&records, &mut all);
     all
 }
 
@@ -159,6 +160,18 @@ fn snapshots(records: &Records<'_>, all: &mut Vec<Outcome>) {
     let known = of(snapshots::FROM_HASHES)
         .filter_map(|one| Some((one.median / other(one, snapshots::INSERT_HASHES)?, case(one))));
     add("from_hashes, to insert_hashes", 1.0, known.collect());
+}
+
+/// Bloom filters, against those of others.
+fn bloom(records: &Records<'_>, all: &mut Vec<Outcome>) {
+    let (standard, blocked, atomic) = ("koel bloom batch", "koel blocked batch", "fastbloom atomic");
+    let look_ups = to_peer(records, "lookups", blocked, FASTEST, |_| true);
+    all.extend(worst(format!("{blocked} to {FASTEST}, equal bytes: look-ups"), 0.8, look_ups));
+    let look_ups = to_peer(records, "lookups", standard, atomic, |_| true);
+    all.extend(worst(format!("{standard} to {atomic}, sized for the same rate: look-ups"), 1.0, look_ups));
+    let two = |one: &Measurement| one.operation == "insert only" && one.threads == 2;
+    let inserts = to_peer(records, "threads", standard, atomic, two);
+    all.extend(worst(format!("{standard} to {atomic}, inserts of two threads"), 1.0, inserts));
 }
 
 /// Ratios to another filter in all cases that the filter accepts.

@@ -1,6 +1,7 @@
 //! The questions. To add one: a file with a constant [`Experiment`] and its functions, a line in [`ALL`], and a line in the help.
 
 mod backends;
+mod choosing;
 mod churn;
 mod false_positives;
 mod growth;
@@ -46,11 +47,18 @@ pub const ALL: &[Experiment] = &[
     false_positives::EXPERIMENT,
     growth::EXPERIMENT,
     snapshots::EXPERIMENT,
+    choosing::EXPERIMENT,
 ];
 
 /// The names of what is ours, too, though not in the registry of filters.
 pub fn own_names() -> Vec<&'static str> {
-    koel::Backend::ALL.into_iter().map(backends::name).chain(growth::NAMES).chain(snapshots::NAMES).collect()
+    koel::Backend::ALL
+        .into_iter()
+        .map(backends::name)
+        .chain(growth::NAMES)
+        .chain(snapshots::NAMES)
+        .chain(choosing::NAMES)
+        .collect()
 }
 
 /// Those that the settings name.
