@@ -48,6 +48,10 @@ impl<T: ?Sized> CuckooFilterBuilder<T> {
 impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
     /// How many keys the filter is to take: distinct keys, all of which go in. 0 unless set.
     ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
+    ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::builder().capacity(1_025).build()?;
     /// for key in 0..1_025 {
@@ -65,6 +69,10 @@ impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
     ///
     /// The layout and load that need the least memory are chosen.
     ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
+    ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::builder().capacity(100_000).false_positive_rate(0.01).build()?;
     /// assert_eq!((filter.slots_per_bucket(), filter.fingerprint_bits()), (6, 9));
@@ -77,6 +85,10 @@ impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
 
     /// Fixes the layout: 2 slots of 30 bits in each 64-bit bucket, 3 of 20, 4 of 15, 5 of 12 or 6 of 10. One of those bits says
     /// whether the slot's fingerprint is displaced.
+    ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::builder().capacity(100_000).slots_per_bucket(3).build()?;
@@ -91,6 +103,10 @@ impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
     /// The seed with which hashes are remixed. Random unless set (a constant without the feature `std`). The same seed and the
     /// same calls from one thread give the same table.
     ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
+    ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::builder().capacity(100).seed(7).build()?;
     /// # Ok::<(), koel::BuildError>(())
@@ -101,6 +117,10 @@ impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
     }
 
     /// The hasher of keys, [`Xxh3`] unless set. `RandomState` of the standard library withstands keys chosen to collide.
+    ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
     ///
     /// ```
     /// use std::hash::RandomState;
@@ -119,6 +139,10 @@ impl<T: ?Sized, S> CuckooFilterBuilder<T, S> {
     /// Whether to ask the system for huge pages (feature `std`; Linux in the `madvise` or `always` mode): in a table of a gibibyte at 75% load,
     /// 1.3 times as many single look-ups per second were measured, and 1.7 times as many in batches. Only advice: without them the filter works
     /// on small pages. Memory is then resident in steps of 2 MiB. Off unless set.
+    ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::builder().capacity(10_000_000).huge_pages(true).build()?;

@@ -81,6 +81,10 @@ impl<T: ?Sized> GrowableCuckooFilter<T> {
     /// false-positive rate of at most 0.001 at its [`max_capacity`](Self::max_capacity), a random seed and the default hasher. Fewer times above 30 million keys, where
     /// a table has no more buckets.
     ///
+    /// # Progress and complexity
+    ///
+    /// Those of [`build`](GrowableCuckooFilterBuilder::build).
+    ///
     /// # Panics
     ///
     /// If the capacity overflows or cannot be allocated, like `Vec::with_capacity`. [`builder`](Self::builder) returns an error instead.
@@ -98,6 +102,10 @@ impl<T: ?Sized> GrowableCuckooFilter<T> {
     }
 
     /// Settings for a filter: initial and largest capacity, rate, seed, hasher, huge pages.
+    ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
     ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::builder().max_capacity(1_000_000).false_positive_rate(0.01).build()?;
@@ -308,6 +316,10 @@ impl<T: ?Sized, S: BuildHasher> GrowableCuckooFilter<T, S> {
 impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// [`insert`](Self::insert) for a hash.
     ///
+    /// # Progress and complexity
+    ///
+    /// Those of [`insert`](Self::insert).
+    ///
     /// # Errors
     ///
     /// Those of [`insert`](Self::insert).
@@ -322,6 +334,10 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     }
 
     /// [`insert_if_absent`](Self::insert_if_absent) for a hash.
+    ///
+    /// # Progress and complexity
+    ///
+    /// Those of [`insert_if_absent`](Self::insert_if_absent).
     ///
     /// # Errors
     ///
@@ -338,6 +354,10 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
 
     /// [`contains`](Self::contains) for a hash.
     ///
+    /// # Progress and complexity
+    ///
+    /// Those of [`contains`](Self::contains).
+    ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::with_capacity(100);
     /// assert!(!filter.contains_hash(1));
@@ -348,6 +368,10 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     }
 
     /// [`remove`](Self::remove) for a hash.
+    ///
+    /// # Progress and complexity
+    ///
+    /// Those of [`remove`](Self::remove).
     ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::with_capacity(100);
@@ -360,6 +384,10 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     }
 
     /// [`count`](Self::count) for a hash.
+    ///
+    /// # Progress and complexity
+    ///
+    /// Those of [`count`](Self::count).
     ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::with_capacity(100);

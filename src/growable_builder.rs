@@ -49,6 +49,10 @@ impl<T: ?Sized> GrowableCuckooFilterBuilder<T> {
 impl<T: ?Sized, S> GrowableCuckooFilterBuilder<T, S> {
     /// How many distinct keys go in before the filter first grows. 0 unless set, which means 4,096 buckets, as does every number that needs fewer.
     ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
+    ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::builder().initial_capacity(100_000).build()?;
     /// assert!(filter.capacity() >= 100_000);
@@ -62,6 +66,10 @@ impl<T: ?Sized, S> GrowableCuckooFilterBuilder<T, S> {
     /// How many distinct keys the filter is to take at its largest. Unless set, what it takes after as many doublings as the rate allows, at most
     /// seven: about 128 times the initial capacity.
     ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
+    ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::builder().max_capacity(1_000_000).build()?;
     /// assert!(filter.max_capacity() >= 1_000_000);
@@ -74,6 +82,10 @@ impl<T: ?Sized, S> GrowableCuckooFilterBuilder<T, S> {
 
     /// The largest share of absent keys that may answer "maybe present", at any size up to the maximum: greater than 0, less than 1.
     /// 0.001 unless set. The layout follows from it: each doubling doubles the rate, so that a filter that is to grow far takes longer fingerprints.
+    ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
     ///
     /// ```
     /// let rate = |max| {
@@ -90,6 +102,10 @@ impl<T: ?Sized, S> GrowableCuckooFilterBuilder<T, S> {
 
     /// The seed with which hashes are remixed. Random unless set. The same seed and the same calls from one thread give the same table.
     ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
+    ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::builder().seed(7).build()?;
     /// # Ok::<(), koel::BuildError>(())
@@ -100,6 +116,10 @@ impl<T: ?Sized, S> GrowableCuckooFilterBuilder<T, S> {
     }
 
     /// The hasher of keys, [`Xxh3`] unless set. `RandomState` of the standard library withstands keys chosen to collide.
+    ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
     ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<str>::builder().hasher(std::hash::RandomState::new()).build()?;
@@ -114,6 +134,10 @@ impl<T: ?Sized, S> GrowableCuckooFilterBuilder<T, S> {
     /// Whether to ask the system for huge pages for every table: see [`CuckooFilterBuilder::huge_pages`](crate::CuckooFilterBuilder::huge_pages).
     /// Off unless set.
     ///
+    /// # Progress and complexity
+    ///
+    /// Constant time.
+    ///
     /// ```
     /// let filter = koel::GrowableCuckooFilter::<u64>::builder().initial_capacity(10_000_000).huge_pages(true).build()?;
     /// # Ok::<(), koel::BuildError>(())
@@ -124,6 +148,10 @@ impl<T: ?Sized, S> GrowableCuckooFilterBuilder<T, S> {
     }
 
     /// Builds the filter, at its initial size.
+    ///
+    /// # Progress
+    ///
+    /// Waits for nobody, unless the allocator or the system does.
     ///
     /// # Complexity
     ///
