@@ -15,8 +15,9 @@ use super::{
 filter! {
     /// A concurrent counting Bloom filter that grows by layers, with the removal that layers allow: one that is refused when it would have to guess.
     ///
-    /// `GrowableCuckooFilter` does this job better: it has two buckets to look at, at any size, takes a third to a fifth of the memory, and removes every key that is in. This type
-    /// is here so that the difference can be measured (`docs/choosing.md` in the repository), and for what only counters do.
+    /// `GrowableCuckooFilter` does this job better: it has two buckets to look at, at any size, and removes every key that is in. Measured at a rate of 0.1%, grown to 64 times the first
+    /// capacity (`docs/choosing.md` in the repository): 24 bits a key against 89; 33 million keys by batches, in million per second: inserts 5.6 against 0.64, absent keys looked up 82
+    /// against 2.7, removals 23 against 0.92, of which this filter refused 23 in a million. It is here so that the difference can be measured, and for what only counters do.
     ///
     /// # Consistency and progress
     ///
