@@ -194,7 +194,8 @@ impl<C: Cells> Layer<C> {
         let mut taken = Sharded::<AtomicUsize>::for_buckets(shape.words)?;
         *taken.first_mut() = AtomicUsize::new(cells.taken() as usize);
         let step = (most / (64.0 * taken.iter().count() as f64)).max(1.0);
-        let limit = (most * (1.0 - 1.0 / 64.0)).max(1.0) as isize;
+        // Below by what may be taken between two looks, and by the key that is then put in.
+        let limit = (most * (1.0 - 1.0 / 64.0) - f64::from(shape.probes)).max(1.0) as isize;
         let layer = Self { cells, taken, step: step as isize, limit, full: AtomicBool::new(false) };
         layer.look();
         Ok(layer)
