@@ -31,13 +31,24 @@ fn load(slots: usize) -> f64 {
     }
 }
 
+/// Tables with more are looked up home first.
+const CACHED_BUCKETS: usize = (4 << 20) / 8;
+
 /// Small tables have more contention, larger ones more paths; the last is beyond the cache and looks up home first.
 const BUCKETS: [usize; 3] = [50, 1_000, 550_000];
 
 fn filter(slots: usize, buckets: usize, seed: u64) -> CuckooFilter<u64> {
     // The capacity is only there to get about so many buckets.
-    let capacity = (buckets * slots) as f64 * 0.8;
-    CuckooFilter::builder().capacity(capacity as usize).slots_per_bucket(slots).seed(seed).build().unwrap()
+    let capacity = (buckets * slots) as f64 * load(slots);
+    let filter =
+        CuckooFilter::builder().capacity(capacity as usize).slots_per_bucket(slots).seed(seed).build().unwrap();
+    assert_eq!(
+        filter.buckets() > CACHED_BUCKETS,
+        buckets > CACHED_BUCKETS,
+        "{slots} slots, {} buckets",
+        filter.buckets()
+    );
+    filter
 }
 
 /// Fills with keys 0.. to `load`, all of which stay for good.
