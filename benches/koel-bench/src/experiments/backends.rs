@@ -51,9 +51,7 @@ fn case(lab: &mut Lab<'_>, bytes: u64, load: u32) {
     lab.say(format!("backends, {}, {load}%", Bytes(bytes)));
     let plan = lab.plan(bytes, load);
     let filter = peers::koel::table(&plan, 4).expect("a table");
-    let inserted = keys::in_chunks(0, plan.keys, |hashes| {
-        filter.insert_hashes(hashes).map_or_else(|error| error.inserted, |()| hashes.len())
-    });
+    let inserted = keys::in_chunks(0, plan.keys, |hashes| peers::koel::insert_hashes(&filter, hashes));
     let sbbf = peers::chosen(lab.settings).into_iter().find(|spec| spec.name == "sbbf-rs");
     let sbbf = sbbf.and_then(|spec| Subject::filled(spec, &plan).ok());
     let (count, passes) = lab.sample(bytes);

@@ -3,16 +3,17 @@
 use std::hint;
 
 use koel::{
-    CuckooFilter, GrowableCuckooFilter, InsertHashesError, MembershipFilter,
+    CuckooFilter, GrowableCuckooFilter, MembershipFilter,
     bloom::{BloomFilter, CountingBloomFilter, Removal, ScalableBloomFilter, ScalableCountingBloomFilter},
 };
 
 use super::Experiment;
 use crate::{
-    keys::{self, LookUps},
+    keys::{self, Answers, LookUps},
     lab::{Contest, Lab},
     measurement::{Measurement, Unit, mops, time},
     options::{Mode, Settings},
+    peers::koel::{inserted, removed},
     report::tables,
 };
 
@@ -39,28 +40,13 @@ trait Family: MembershipFilter {
     }
 }
 
-fn inserted(hashes: &[u64], outcome: Result<(), InsertHashesError>) -> usize {
-    outcome.map_or_else(|error| error.inserted, |()| hashes.len())
-}
-
-/// By batches of an array that stays in the first-level cache.
-fn removed(hashes: &[u64], remove: impl Fn(&[u64], &mut [bool])) -> Option<usize> {
-    let mut removed = [false; 1024];
-    let removed_of = |hashes: &[u64]| {
-        let removed = &mut removed[..hashes.len()];
-        remove(hashes, removed);
-        removed.iter().filter(|removed| **removed).count()
-    };
-    Some(hashes.chunks(1024).map(removed_of).sum())
-}
-
 impl Family for CuckooFilter<u64> {
     fn insert_many(&self, hashes: &[u64]) -> usize {
         inserted(hashes, self.insert_hashes(hashes))
     }
 
     fn remove_many(&self, hashes: &[u64]) -> Option<usize> {
-        removed(hashes, |hashes, removed| self.remove_hashes(hashes, removed))
+        Some(removed(hashes, |hashes, removed| self.remove_hashes(hashes, removed)))
     }
 }
 
@@ -70,7 +56,7 @@ impl Family for GrowableCuckooFilter<u64> {
     }
 
     fn remove_many(&self, hashes: &[u64]) -> Option<usize> {
-        removed(hashes, |hashes, removed| self.remove_hashes(hashes, removed))
+        Some(removed(hashes, |hashes, removed| self.remove_hashes(hashes, removed)))
     }
 }
 
@@ -88,7 +74,7 @@ impl Family for CountingBloomFilter<u64> {
     }
 
     fn remove_many(&self, hashes: &[u64]) -> Option<usize> {
-        removed(hashes, |hashes, removed| self.remove_hashes(hashes, removed))
+        Some(removed(hashes, |hashes, removed| self.remove_hashes(hashes, removed)))
     }
 }
 
@@ -148,8 +134,8 @@ const FILTERS: [(&str, Build); 7] = [
 ];
 
 /// All names under which something of ours is recorded here that is in no registry.
-pub(super) const NAMES: [&str; 7] = {
-    let mut names = [""; 7];
+pub(super) const NAMES: [&str; FILTERS.len()] = {
+    let mut names = [""; FILTERS.len()];
     let mut at = 0;
     while at < names.len() {
         names[at] = FILTERS[at].0;
@@ -175,8 +161,8 @@ fn rounds(settings: &Settings, bytes: u64) -> u64 {
 }
 
 fn steps(settings: &Settings) -> u64 {
-    let speeds: u64 = settings.two_sizes().iter().map(|bytes| 7 + rounds(settings, *bytes)).sum();
-    7 * 3 + speeds
+    let speeds: u64 = settings.two_sizes().iter().map(|bytes| FILTERS.len() as u64 + rounds(settings, *bytes)).sum();
+    (RATES.len() * FILTERS.len()) as u64 + speeds
 }
 
 fn run(lab: &mut Lab<'_>) {
@@ -191,11 +177,15 @@ fn run(lab: &mut Lab<'_>) {
     }
 }
 
-/// The share of absent keys that is answered "maybe".
-fn false_positives(filter: &dyn Family, look_ups: &LookUps) -> f64 {
+fn answers(filter: &dyn Family, look_ups: &LookUps) -> Answers {
     let mut found = vec![false; look_ups.hashes.len()];
     filter.contains_hashes(&look_ups.hashes, &mut found);
-    let answers = look_ups.check(&found);
+    look_ups.check(&found)
+}
+
+/// The share of absent keys that is answered "maybe".
+fn false_positives(filter: &dyn Family, look_ups: &LookUps) -> f64 {
+    let answers = answers(filter, look_ups);
     answers.false_positives as f64 / answers.absent as f64
 }
 
@@ -211,9 +201,7 @@ fn memory(lab: &mut Lab<'_>, (rate, percent): (f64, &str), (name, build): (&'sta
     let went_in = keys::in_chunks(0, count, |hashes| filter.insert_many(hashes));
     assert_eq!(went_in, count, "{name} is built for so many keys");
     let present = LookUps::random(count, 1 << 16, 100, 1);
-    let mut found = vec![false; present.hashes.len()];
-    filter.contains_hashes(&present.hashes, &mut found);
-    lab.check(name, &format!("choosing, at {percent}"), present.check(&found));
+    lab.check(name, &format!("choosing, at {percent}"), answers(&*filter, &present));
     let bits = filter.memory_bytes() as f64 * 8.0 / count as f64;
     lab.record(new(format!("bits per key at {percent}"), Unit::BitsPerKey).samples(vec![bits]));
     let absent = LookUps::random(count, 4 << 20, 0, 2);

@@ -50,9 +50,7 @@ fn run(lab: &mut Lab<'_>) {
             // The layouts differ in slots for the same memory; the wide ones are not filled beyond what they take.
             let load = f64::from(load.min(if slots == 2 { 80 } else { 90 })) / 100.0;
             let keys = (filter.buckets() as f64 * slots as f64 * load) as u64;
-            keys::in_chunks(0, keys, |hashes| {
-                filter.insert_hashes(hashes).map_or_else(|error| error.inserted, |()| hashes.len())
-            });
+            keys::in_chunks(0, keys, |hashes| peers::koel::insert_hashes(&filter, hashes));
             let found = |hashes: &[u64], found: &mut [bool]| filter.contains_hashes(hashes, found);
             measure(lab, name, keys, filter.memory_bytes(), Some(filter.false_positive_rate()), found);
         }

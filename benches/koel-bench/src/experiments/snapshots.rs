@@ -77,9 +77,7 @@ fn run(lab: &mut Lab<'_>) {
         lab.say(format!("snapshots, {}", Bytes(bytes)));
         let plan = lab.plan(bytes, LOAD);
         let filter = peers::koel::table(&plan, 4).expect("a table");
-        let present = keys::in_chunks(0, plan.keys, |hashes| {
-            filter.insert_hashes(hashes).map_or_else(|error| error.inserted, |()| hashes.len())
-        });
+        let present = keys::in_chunks(0, plan.keys, |hashes| peers::koel::insert_hashes(&filter, hashes));
         conversions(lab, bytes, &filter);
         open(lab, bytes, &filter);
         look_ups(lab, bytes, &filter, present);
@@ -220,9 +218,7 @@ fn gate(lab: &mut Lab<'_>, bytes: u64) {
     for _ in 0..rounds(lab.settings, bytes) {
         let plan = lab.plan(bytes, DISPLACED_LOAD);
         let filter = peers::koel::table(&plan, 4).expect("a table");
-        keys::in_chunks(0, plan.keys, |hashes| {
-            filter.insert_hashes(hashes).map_or_else(|error| error.inserted, |()| hashes.len())
-        });
+        keys::in_chunks(0, plan.keys, |hashes| peers::koel::insert_hashes(&filter, hashes));
         let words: Vec<u64> = filter.words().collect();
         let is_full = |word: u64| (0..4).all(|slot| word >> (15 * slot) & 0x7fff != 0);
         let crowded = (OWN_KEYS..).map(keys::present).filter(|hash| is_full(words[filter.class_of_hash(*hash).0]));

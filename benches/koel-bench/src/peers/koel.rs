@@ -1,6 +1,6 @@
 //! Koel itself, by single calls and by batches.
 
-use koel::CuckooFilter;
+use koel::{CuckooFilter, InsertHashesError};
 
 use super::{Peer, Plan, Shared, Spec};
 
@@ -113,16 +113,21 @@ impl Shared for Single {
 }
 
 /// How many of a batch went in.
-fn insert_hashes(filter: &CuckooFilter<u64>, hashes: &[u64]) -> usize {
-    filter.insert_hashes(hashes).map_or_else(|error| error.inserted, |()| hashes.len())
+pub(crate) fn insert_hashes(filter: &CuckooFilter<u64>, hashes: &[u64]) -> usize {
+    inserted(hashes, filter.insert_hashes(hashes))
 }
 
-/// How many of a batch were found.
-fn remove_hashes(filter: &CuckooFilter<u64>, hashes: &[u64]) -> usize {
+/// How many of these went in if that came of it.
+pub(crate) fn inserted(hashes: &[u64], outcome: Result<(), InsertHashesError>) -> usize {
+    outcome.map_or_else(|error| error.inserted, |()| hashes.len())
+}
+
+/// How many of these `remove` says it found, by batches of an array that stays in the first-level cache.
+pub(crate) fn removed(hashes: &[u64], remove: impl Fn(&[u64], &mut [bool])) -> usize {
     let mut removed = [false; 1024];
     let removed_of = |hashes: &[u64]| {
         let removed = &mut removed[..hashes.len()];
-        filter.remove_hashes(hashes, removed);
+        remove(hashes, removed);
         removed.iter().filter(|removed| **removed).count()
     };
     hashes.chunks(1024).map(removed_of).sum()
@@ -150,7 +155,7 @@ impl Peer for Batch {
     }
 
     fn remove_many(&mut self, hashes: &[u64]) -> usize {
-        remove_hashes(&self.0, hashes)
+        removed(hashes, |hashes, removed| self.0.remove_hashes(hashes, removed))
     }
 
     fn clear(&mut self) {
@@ -188,6 +193,6 @@ impl Shared for Batch {
     }
 
     fn remove_many(&self, hashes: &[u64]) -> usize {
-        remove_hashes(&self.0, hashes)
+        removed(hashes, |hashes, removed| self.0.remove_hashes(hashes, removed))
     }
 }
