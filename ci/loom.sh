@@ -63,6 +63,8 @@ catches() {
         grep -q '^test result: ok. 1 passed' <<<"$output" || { echo "$output"; exit 1; } >&2
         return 1
     fi
+    # What did not run at all has caught nothing.
+    grep -q '^running 1 test' <<<"$output" || { echo "$output"; exit 1; } >&2
 }
 
 # Every second mutation, beginning with number $1. The rest of the arguments are those of the script.

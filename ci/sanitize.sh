@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs the unit tests, the stress tests and the tests of growth and snapshots under the address sanitizer, and the tests with threads under the thread sanitizer.
-# KOEL_STRESS_MILLIS (500 unless set) is how long each stress test runs; KOEL_SNAPSHOT_ROUNDS (10 unless set) how many snapshots are taken under load.
+# KOEL_STRESS_MILLIS (1000 unless set) is how long each stress test runs; KOEL_SNAPSHOT_ROUNDS (10 unless set) how many snapshots are taken under load.
 # The thread sanitizer needs the standard library's source, for what is not instrumented it gets wrong: skipped without.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-export KOEL_STRESS_MILLIS=${KOEL_STRESS_MILLIS:-500} KOEL_SNAPSHOT_ROUNDS=${KOEL_SNAPSHOT_ROUNDS:-10}
+export KOEL_STRESS_MILLIS=${KOEL_STRESS_MILLIS:-1000} KOEL_SNAPSHOT_ROUNDS=${KOEL_SNAPSHOT_ROUNDS:-10}
 export RUSTC_BOOTSTRAP=1 # -Z on a stable compiler
 host=$(rustc --version --verbose | sed -n 's/^host: //p')
 

@@ -36,7 +36,7 @@ step "benchmarks, each once" ci/bench-smoke.sh
 step "instructions" ci/asm.sh
 step "example cache_guard" cache_guard
 step "example persist" persist
-step "fuzz" ci/fuzz.sh 6
+step "fuzz" ci/fuzz.sh 8
 step "no_std" ci/no-std.sh
 step "sanitizers" ci/sanitize.sh
 echo "=== all passed in $SECONDS s"
