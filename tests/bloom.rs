@@ -216,6 +216,22 @@ fn scalable_filters_take_their_capacity_at_once() {
     }
 }
 
+/// ... also into small ones, whatever the seed.
+#[test]
+fn small_scalable_filters_take_their_capacity_at_once() {
+    for (capacity, seed) in
+        [64, 65, 80, 100, 200, 500].into_iter().flat_map(|capacity| (0..200).map(move |seed| (capacity, seed)))
+    {
+        let bits = ScalableBloomFilter::<u64>::builder().capacity(capacity).seed(seed).build().unwrap();
+        let counters = ScalableCountingBloomFilter::<u64>::builder().capacity(capacity).seed(seed).build().unwrap();
+        for key in 0..capacity as u64 {
+            bits.insert_hash(key).unwrap();
+            counters.insert_hash(key).unwrap();
+        }
+        assert_eq!((bits.layers(), counters.layers()), (1, 1), "{capacity}, seed {seed}");
+    }
+}
+
 /// A counter that is full neither wraps nor goes down.
 #[test]
 fn full_counters_lose_nothing() {

@@ -144,8 +144,11 @@ pub(crate) struct Series {
 /// Keys that the first layer has room for at least.
 const SMALLEST: usize = if cfg!(loom) { 1 } else { 64 };
 
-/// Layers are sized for a little more than their capacity, since they count as full a little early.
+/// Layers are sized for a little more than their capacity, since they count as full a little early: this part of it, ...
 const EARLY: f64 = 1.04;
+
+/// ... and this many keys, of which a small layer notices each; the square root of the capacity comes to that, more than four standard deviations of the cells that so many keys take.
+const EARLY_KEYS: f64 = 2.0;
 
 impl Series {
     pub(crate) fn check(&self) -> Result<(), BuildError> {
@@ -166,7 +169,8 @@ impl Series {
             return None;
         }
         let capacity = self.capacity.max(SMALLEST) as f64 * libm::pow(self.growth, layer as f64);
-        Shape::sized(false, capacity * EARLY, rate, self.cell_bits, self.seed)
+        let room = capacity * EARLY + libm::sqrt(capacity) + EARLY_KEYS;
+        Shape::sized(false, room, rate, self.cell_bits, self.seed)
     }
 
     /// The rate of a layer that is full.
