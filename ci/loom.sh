@@ -32,6 +32,7 @@ give_back_at_once                growth mover_against_growth mover_against_givin
 trust_late_copies                growth inserter_against_growth
 drain_unmarked                   growth batch_reader_against_growth
 snapshot_without_gate            snapshot snapshot_against_relocation snapshot_against_kick snapshot_against_growth
+snapshot_without_gate            bloom snapshot_against_insert_and_removal
 gate_without_fence               snapshot snapshot_against_relocation
 gate_without_fence               growth mover_against_giving_back
 counter_without_compare          bloom two_inserters_of_one_word reader_against_insert_and_remove

@@ -7,13 +7,14 @@
 //! ```
 //!
 //! A line that comes again within the window is dropped. Of threads that meet the same line at once exactly one passes it on: that takes `insert_if_absent`, which cuckoo filters have. (The
-//! `insert` of a Bloom filter says that a bit has changed, which several threads may find at once, each of another bit of the same line.)
+//! `insert` of a Bloom filter says that a bit has changed, which several threads may find at once, each of another bit of the same line. With `--filter` others than cuckoo filters do the job
+//! as well, under a lock for every 256th of the lines.)
 
 use std::{
     error::Error,
     fs::File,
+    hash::BuildHasher,
     io::{self, BufRead, BufReader, BufWriter, Write},
-    mem,
     num::NonZero,
     path::PathBuf,
     process::ExitCode,
@@ -26,9 +27,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use clap::{Parser, error::ErrorKind};
+use clap::{Parser, ValueEnum, error::ErrorKind};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use koel::{BuildError, CuckooFilter};
+use koel::{
+    BuildError, CuckooFilter, InsertError, MembershipFilter, Xxh3,
+    bloom::{BloomFilter, ScalableBloomFilter},
+};
 
 /// What goes wrong here is only ever shown, so any error will do.
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -47,6 +51,10 @@ struct Args {
     /// Share of new lines that may be dropped because they are taken for others, above 0 and below 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.0001)]
     rate: f64,
+
+    /// Which filter remembers them
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Kind::Cuckoo)]
+    filter: Kind,
 
     /// Number of threads, 1 to 1024 [default: one per core]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1024))]
@@ -79,18 +87,136 @@ fn read_args() -> Result<Args> {
     })
 }
 
+/// The filters to choose from.
+#[derive(Clone, Copy, ValueEnum)]
+enum Kind {
+    /// A cuckoo filter
+    Cuckoo,
+    /// A Bloom filter
+    Bloom,
+    /// A Bloom filter of one cache line for each line of text
+    Blocked,
+    /// A Bloom filter that grows, from a 64th of the window
+    Scalable,
+}
+
+/// A filter that lets one of several threads have a hash.
+trait Memory: MembershipFilter {
+    /// Puts a hash in, unless it is in already: whether it was put in.
+    fn insert_if_absent(&self, hash: u64) -> std::result::Result<bool, InsertError>;
+    fn clear(&mut self);
+}
+
+impl Memory for CuckooFilter<[u8]> {
+    fn insert_if_absent(&self, hash: u64) -> std::result::Result<bool, InsertError> {
+        self.insert_if_absent_hash(hash)
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+}
+
+/// Locks for filters that have no `insert_if_absent`: threads that have the same hash take turns.
+struct Locks([Mutex<()>; 256]);
+
+impl Locks {
+    fn new() -> Self {
+        Self([const { Mutex::new(()) }; 256])
+    }
+
+    fn insert_if_absent(&self, filter: &dyn MembershipFilter, hash: u64) -> std::result::Result<bool, InsertError> {
+        let _turn = self.0[(hash >> 56) as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        if filter.contains_hash(hash) { Ok(false) } else { filter.insert_hash(hash).map(|()| true) }
+    }
+}
+
+/// A filter under such locks.
+macro_rules! locked {
+    ($($locked:ident of $filter:ident),*) => {
+        $(struct $locked($filter<[u8]>, Locks);
+
+        impl MembershipFilter for $locked {
+            fn insert_hash(&self, hash: u64) -> std::result::Result<(), InsertError> {
+                MembershipFilter::insert_hash(&self.0, hash)
+            }
+
+            fn contains_hash(&self, hash: u64) -> bool {
+                self.0.contains_hash(hash)
+            }
+
+            fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
+                self.0.contains_hashes(hashes, found);
+            }
+
+            fn false_positive_rate(&self) -> f64 {
+                self.0.false_positive_rate()
+            }
+
+            fn memory_bytes(&self) -> usize {
+                self.0.memory_bytes() + size_of::<Locks>()
+            }
+
+            fn estimated_len(&self) -> usize {
+                self.0.estimated_len()
+            }
+        }
+
+        impl Memory for $locked {
+            fn insert_if_absent(&self, hash: u64) -> std::result::Result<bool, InsertError> {
+                self.1.insert_if_absent(&self.0, hash)
+            }
+
+            fn clear(&mut self) {
+                self.0.clear();
+            }
+        })*
+    };
+}
+
+locked!(LockedBloom of BloomFilter, LockedScalable of ScalableBloomFilter);
+
+impl Kind {
+    fn build(self, capacity: usize, rate: f64) -> std::result::Result<Box<dyn Memory>, BuildError> {
+        let bloom = |blocked| {
+            let builder = BloomFilter::builder().capacity(capacity).false_positive_rate(rate).blocked(blocked);
+            builder.build().map(|filter| LockedBloom(filter, Locks::new()))
+        };
+        Ok(match self {
+            Self::Cuckoo => {
+                Box::new(CuckooFilter::<[u8]>::builder().capacity(capacity).false_positive_rate(rate).build()?)
+            }
+            Self::Bloom => Box::new(bloom(false)?),
+            Self::Blocked => Box::new(bloom(true)?),
+            Self::Scalable => {
+                let builder = ScalableBloomFilter::builder().capacity(capacity / 64).false_positive_rate(rate);
+                Box::new(LockedScalable(builder.build()?, Locks::new()))
+            }
+        })
+    }
+}
+
 /// Two filters: one that takes lines until it is full, and the one that was full before.
 struct Window {
-    filters: RwLock<[CuckooFilter<[u8]>; 2]>,
-    capacity: usize,
+    filters: RwLock<[Box<dyn Memory>; 2]>,
+    capacity: u64,
+    /// Lines that the newer one has, but for those of the parts that are being worked on.
+    taken: AtomicU64,
     rotations: AtomicU64,
+    hasher: Xxh3,
 }
 
 impl Window {
-    fn new(capacity: usize, rate: f64) -> std::result::Result<Self, BuildError> {
+    fn new(kind: Kind, capacity: usize, rate: f64) -> std::result::Result<Self, BuildError> {
         // A line may be taken for one in either filter.
-        let build = || CuckooFilter::builder().capacity(capacity).false_positive_rate(rate / 2.0).build();
-        Ok(Self { filters: RwLock::new([build()?, build()?]), capacity, rotations: AtomicU64::new(0) })
+        let build = || kind.build(capacity, rate / 2.0);
+        Ok(Self {
+            filters: RwLock::new([build()?, build()?]),
+            capacity: capacity as u64,
+            taken: AtomicU64::new(0),
+            rotations: AtomicU64::new(0),
+            hasher: Xxh3::new(),
+        })
     }
 
     /// Keeps those lines of a part that are new; how many lines there were, and how many were kept.
@@ -99,56 +225,66 @@ impl Window {
     /// that a line is not there exactly one puts it into the newer one.
     fn keep_new(&self, part: &[u8], kept: &mut Vec<u8>) -> (u64, u64) {
         let (mut lines, mut unique) = (0, 0);
+        // The last rotation, and how many lines were new since.
+        let mut since = (0, 0);
         for line in part.split_inclusive(|byte| *byte == b'\n') {
             // The last line of a file is the same with a line break and without.
             let key = line.strip_suffix(b"\n").unwrap_or(line);
             lines += 1;
-            if self.is_new(key) {
+            if let Some(rotation) = self.new_since(key) {
                 kept.extend_from_slice(line);
                 unique += 1;
+                since = if since.0 == rotation { (rotation, since.1 + 1) } else { (rotation, 1) };
             }
+        }
+        let _filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
+        if self.rotations.load(Ordering::Relaxed) == since.0 {
+            self.taken.fetch_add(since.1, Ordering::Relaxed);
         }
         (lines, unique)
     }
 
-    fn is_new(&self, key: &[u8]) -> bool {
+    /// Puts a line in if it is new, and says after which rotation that was.
+    fn new_since(&self, key: &[u8]) -> Option<u64> {
+        let hash = self.hasher.hash_one(key);
         loop {
             {
                 let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
                 let [newer, older] = &*filters;
-                if older.contains(key) {
-                    return false;
+                if older.contains_hash(hash) {
+                    return None;
                 }
-                if let Ok(is_new) = newer.insert_if_absent(key) {
-                    return is_new;
+                if let Ok(is_new) = newer.insert_if_absent(hash) {
+                    // The number changes only under the lock.
+                    return is_new.then(|| self.rotations.load(Ordering::Relaxed));
                 }
             }
             // Refused, as it can be when many have passed its capacity at once. Not if another thread has rotated since.
-            self.rotate(|newer| newer.len() > self.capacity / 2);
+            self.rotate(|newer| newer.estimated_len() as u64 > self.capacity / 2);
         }
     }
 
     /// Rotates if the newer filter has taken its capacity.
     fn rotate_if_full(&self) {
-        let full = |newer: &CuckooFilter<[u8]>| newer.len() >= self.capacity;
-        if full(&self.filters.read().unwrap_or_else(PoisonError::into_inner)[0]) {
+        let is_full = || self.taken.load(Ordering::Relaxed) >= self.capacity;
+        if is_full() {
             // Asked again: another thread may have been faster.
-            self.rotate(full);
+            self.rotate(|_| is_full());
         }
     }
 
-    fn rotate(&self, if_so: impl Fn(&CuckooFilter<[u8]>) -> bool) {
+    fn rotate(&self, if_so: impl Fn(&dyn Memory) -> bool) {
         let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
-        let [newer, older] = &mut *filters;
-        if if_so(newer) {
-            mem::swap(newer, older);
-            newer.clear();
+        if if_so(&*filters[0]) {
+            filters.swap(0, 1);
+            filters[0].clear();
+            self.taken.store(0, Ordering::Relaxed);
             self.rotations.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     fn memory_bytes(&self) -> usize {
-        self.filters.read().unwrap_or_else(PoisonError::into_inner).iter().map(CuckooFilter::memory_bytes).sum()
+        self.filters.read().unwrap_or_else(PoisonError::into_inner).iter().map(|filter| filter.memory_bytes()).sum()
     }
 }
 
@@ -164,7 +300,7 @@ fn next_part(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
 }
 
 fn run(args: &Args) -> Result<()> {
-    let window = Window::new(usize::try_from(args.window)?, args.rate)?;
+    let window = Window::new(args.filter, usize::try_from(args.window)?, args.rate)?;
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = args.threads.map_or(cores, |threads| threads as usize);
     let (mut input, len): (Box<dyn BufRead>, Option<u64>) = match &args.file {

@@ -4,20 +4,29 @@
 
 use std::collections::HashMap;
 
-use arbitrary::Arbitrary;
+use arbitrary::{Arbitrary, Unstructured};
 use koel::bloom::{BloomFilter, CountingBloomFilter, Removal, ScalableBloomFilter, ScalableCountingBloomFilter};
 
-/// Filters and what is done to them.
+/// Filters, of settings that can be had, and what is done to them.
 #[derive(Arbitrary, Debug)]
 pub(crate) struct Case {
     capacity: u8,
+    #[arbitrary(with = |u: &mut Unstructured<'_>| Ok((-0.1 - 22.0 * share(u)?).exp()))]
     rate: f64,
     blocked: bool,
+    #[arbitrary(with = |u: &mut Unstructured<'_>| u.choose(&[2, 4, 8]).copied())]
     counter_bits: u32,
+    #[arbitrary(with = |u: &mut Unstructured<'_>| Ok(1.0 + 15.0 * share(u)?))]
     growth: f64,
+    #[arbitrary(with = |u: &mut Unstructured<'_>| Ok(0.01 + 0.98 * share(u)?))]
     tightening: f64,
     seed: u64,
     ops: Vec<Op>,
+}
+
+/// 0 to 1.
+fn share(u: &mut Unstructured<'_>) -> arbitrary::Result<f64> {
+    Ok(f64::from(u.arbitrary::<u8>()?) / 255.0)
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -35,14 +44,12 @@ pub(crate) fn run(case: &Case) {
     let counting = CountingBloomFilter::<u64>::builder().capacity(capacity).false_positive_rate(case.rate);
     let scalable = ScalableBloomFilter::<u64>::builder().capacity(capacity).false_positive_rate(case.rate);
     let both = ScalableCountingBloomFilter::<u64>::builder().capacity(capacity).false_positive_rate(case.rate);
-    let (Ok(mut bloom), Ok(mut counting), Ok(mut scalable), Ok(mut both)) = (
-        bloom.blocked(case.blocked).seed(case.seed).build(),
-        counting.counter_bits(case.counter_bits).seed(case.seed).build(),
-        scalable.growth_factor(case.growth).tightening_ratio(case.tightening).seed(case.seed).build(),
-        both.counter_bits(case.counter_bits).growth_factor(case.growth).seed(case.seed).build(),
-    ) else {
-        return;
-    };
+    let both = both.counter_bits(case.counter_bits).growth_factor(case.growth).tightening_ratio(case.tightening);
+    let scalable = scalable.growth_factor(case.growth).tightening_ratio(case.tightening);
+    let mut bloom = bloom.blocked(case.blocked).seed(case.seed).build().expect("a small filter");
+    let mut counting = counting.counter_bits(case.counter_bits).seed(case.seed).build().expect("a small filter");
+    let mut scalable = scalable.seed(case.seed).build().expect("a small filter");
+    let mut both = both.seed(case.seed).build().expect("a small filter");
     // How often each key is in: ever; in the filter that counts; in the one that counts and grows.
     let mut model = HashMap::<u64, [u64; 4]>::new();
     for op in case.ops.iter().take(100) {

@@ -41,6 +41,23 @@ enum Source {
         most_doublings: u8,
         words: Vec<u64>,
     },
+    /// One of the Bloom family.
+    Bloom {
+        which: Which,
+        #[arbitrary(with = |u: &mut Unstructured<'_>| u.int_in_range(0..=100))]
+        capacity: usize,
+        seed: u64,
+        keys: u8,
+    },
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Which {
+    Standard,
+    Blocked,
+    Counting,
+    Scalable,
+    ScalableCounting,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -133,6 +150,9 @@ fn bloom_family(bytes: &[u8]) {
         let mut found = vec![false; hashes.len()];
         filter.contains_hashes(&hashes, &mut found);
         assert!(hashes.iter().zip(found).all(|(hash, found)| filter.contains_hash(*hash) == found));
+        // The next layer is no more than so many times as large as the rate and the growth factor make it.
+        let went_in = hashes.iter().take_while(|hash| filter.insert_hash(**hash).is_ok());
+        assert!(went_in.count() == 0 || filter.contains_hash(hashes[0]));
     }
     if let Ok(filter) = ScalableCountingBloomFilter::<u64>::from_bytes(bytes) {
         assert_eq!(filter.to_bytes(), bytes);
@@ -153,7 +173,7 @@ fn use_it(keys: usize, insert: impl Fn(u64) -> bool, remove: impl Fn(u64) -> boo
 
 /// Makes all checksums right, if there are as many bytes as the header says; otherwise only that of the header.
 fn seal_all(bytes: &mut [u8]) {
-    let words = sealed::word(bytes, 16).checked_shl(bytes[12].into()).filter(|words| *words < 1 << 12);
+    let words = sealed::words(bytes).filter(|words| *words < 1 << 12);
     if words.is_some_and(|words| sealed::payload_at(bytes) + 8 * words as usize == bytes.len()) {
         sealed::reseal(bytes);
     }
@@ -169,6 +189,25 @@ impl Source {
                 let filter = builder.build().expect("a small filter");
                 (0..u64::from(*keys)).filter(|key| filter.insert(key).is_ok()).for_each(drop);
                 filter.to_bytes()
+            }
+            Self::Bloom { which, capacity, seed, keys } => {
+                macro_rules! snapshot {
+                    ($filter:ident $(, $setting:ident($value:expr))*) => {{
+                        let builder = $filter::<u64>::builder().capacity(*capacity).seed(*seed)$(.$setting($value))*;
+                        let filter = builder.build().expect("a small filter");
+                        for key in 0..u64::from(*keys) {
+                            let _ = filter.insert(&key);
+                        }
+                        filter.to_bytes()
+                    }};
+                }
+                match which {
+                    Which::Standard => snapshot!(BloomFilter),
+                    Which::Blocked => snapshot!(BloomFilter, blocked(true)),
+                    Which::Counting => snapshot!(CountingBloomFilter),
+                    Which::Scalable => snapshot!(ScalableBloomFilter, growth_factor(1.0)),
+                    Which::ScalableCounting => snapshot!(ScalableCountingBloomFilter, growth_factor(1.0)),
+                }
             }
             Self::Words { kind, slots, doublings, most_doublings, words } => {
                 let mut bytes = CuckooFilter::<u64>::builder().seed(1).build().expect("a small filter").to_bytes();

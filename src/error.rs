@@ -101,7 +101,7 @@ impl fmt::Display for BuildError {
                 write!(f, "growth factor {factor} is not a number from 1 to 1024")
             }
             Self::InvalidTighteningRatio { ratio } => {
-                write!(f, "tightening ratio {ratio} is not greater than 0 and less than 1")
+                write!(f, "tightening ratio {ratio} is not greater than 0 and less than 1 (by 2^-32 at least)")
             }
             Self::CapacityTooLarge { capacity, largest } => {
                 write!(

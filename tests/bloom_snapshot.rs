@@ -243,6 +243,7 @@ fn every_value_of_the_layers() {
     let bytes = scalable(1, 200).to_bytes();
     let layers = u64::from(bytes[12]);
     assert!(layers >= 2);
+    let (mut refused, mut accepted) = (0, 0);
     let payload = HEADER + 8;
     for index in 0..(2 + 2 * layers) as usize {
         for value in
@@ -255,13 +256,42 @@ fn every_value_of_the_layers() {
             let checksum = xxhash_rust::xxh3::xxh3_64(&changed[HEADER..payload]);
             put(&mut changed, 80, checksum);
             seal_header(&mut changed);
-            if let Ok(again) = ScalableBloomFilter::<u64>::from_bytes(&changed) {
-                assert!(again.to_bytes() == changed, "word {index} is {value:#x}");
-                // Rates that fall steeply may leave no room for a layer.
-                let inserted = again.insert(&1_000_000);
-                assert!(inserted.is_err() || again.contains(&1_000_000));
+            match ScalableBloomFilter::<u64>::from_bytes(&changed) {
+                Ok(again) => {
+                    accepted += 1;
+                    assert!(again.to_bytes() == changed, "word {index} is {value:#x}");
+                    assert_eq!(again.insert(&1_000_000).is_ok(), again.contains(&1_000_000));
+                }
+                Err(error) => {
+                    refused += 1;
+                    use DecodeError::{InvalidField, RateTooLow, WrongKeyCount};
+                    let is_named = matches!(error, InvalidField { .. } | RateTooLow { .. } | WrongKeyCount { .. });
+                    assert!(is_named, "word {index} is {value:#x}: {error}");
+                }
             }
         }
+    }
+    // A smaller growth factor, say, makes a filter as well.
+    assert!(accepted > 0 && refused > 50, "{accepted} accepted, {refused} refused");
+}
+
+/// A capacity that the words cannot hold at the rate is refused: else it would decide how large a layer the next insert makes.
+#[test]
+fn a_capacity_without_the_words_for_it_is_refused() {
+    for (name, bytes) in examples() {
+        let mut refused = 0;
+        for capacity in [1_000, 1 << 30, 1 << 32, 1 << 48, u64::MAX >> 1] {
+            let mut changed = bytes.clone();
+            put(&mut changed, 64, capacity);
+            seal_header(&mut changed);
+            let errors = read(&changed).map(|read| read.expect_err(name));
+            refused += u32::from(errors.iter().any(|error| matches!(error, DecodeError::RateTooLow { .. })));
+        }
+        assert_eq!(refused, 5, "{name}");
+        let mut changed = bytes.clone();
+        put(&mut changed, 72, 1e-9_f64.to_bits());
+        seal_header(&mut changed);
+        assert!(read(&changed).iter().all(Result::is_err), "{name}");
     }
 }
 
@@ -281,23 +311,93 @@ fn other_types_are_refused_by_name() {
 #[test]
 fn snapshots_under_load() {
     use std::sync::atomic::{AtomicU64, Ordering};
-    let (bloom, layers) = (bloom(true, 100_000, 0), scalable(64, 0));
-    let announced = AtomicU64::new(0);
     const KEYS: u64 = 50_000;
+    let (bloom, layers) = (bloom(true, 2 * KEYS as usize, 0), scalable(64, 0));
+    let announced = [AtomicU64::new(0), AtomicU64::new(0)];
+    let mut snapshots = 0;
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for key in 0..KEYS {
-                bloom.insert(&key);
-                layers.insert(&key).unwrap();
-                announced.store(key, Ordering::Release);
-            }
-        });
-        while announced.load(Ordering::Acquire) < KEYS - 1 {
-            let known = announced.load(Ordering::Acquire);
+        for (first, announced) in [0, KEYS].into_iter().zip(&announced) {
+            let (bloom, layers) = (&bloom, &layers);
+            scope.spawn(move || {
+                for key in 0..KEYS {
+                    bloom.insert(&(first + key));
+                    layers.insert(&(first + key)).unwrap();
+                    announced.store(key + 1, Ordering::Release);
+                }
+            });
+        }
+        let known = || announced.each_ref().map(|announced| announced.load(Ordering::Acquire));
+        while known() != [KEYS; 2] {
+            let [low, high] = known();
+            let is_whole = |contains: &dyn Fn(u64) -> bool| (0..low).chain(KEYS..KEYS + high).all(contains);
             let copy = BloomFilter::<u64>::from_bytes(&bloom.to_bytes()).unwrap();
-            assert!((0..known).all(|key| copy.contains(&key)));
+            assert!(is_whole(&|key| copy.contains(&key)));
             let copy = ScalableBloomFilter::<u64>::from_bytes(&layers.to_bytes()).unwrap();
-            assert!((0..known).all(|key| copy.contains(&key)));
+            assert!(is_whole(&|key| copy.contains(&key)));
+            snapshots += 1;
         }
     });
+    assert!(snapshots > 1, "{snapshots}");
+}
+
+/// Says so when it is dropped.
+struct Stop<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// While other keys come and go, a snapshot of a filter that counts has each of them wholly or not at all: those that it has can be removed from it, and nothing else goes.
+#[test]
+fn snapshots_of_counters_under_load() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    const STAY: u64 = 3_000;
+    const OTHERS: u64 = 200;
+    macro_rules! check {
+        ($filter:ident, $remove:expr) => {
+            // Of so low a rate that no key is taken for another.
+            let build = || $filter::<u64>::builder().capacity(STAY as usize).false_positive_rate(1e-9).seed(3).build();
+            let filter = build().unwrap();
+            (0..STAY).for_each(|key| {
+                let _ = filter.insert(&key);
+            });
+            let stop = AtomicBool::new(false);
+            let remove: fn(&$filter<u64>, u64) -> bool = $remove;
+            std::thread::scope(|scope| {
+                for first in [STAY, STAY + OTHERS] {
+                    let (filter, stop) = (&filter, &stop);
+                    scope.spawn(move || {
+                        while !stop.load(Ordering::Relaxed) {
+                            for key in first..first + OTHERS {
+                                let _ = filter.insert(&key);
+                                assert!(remove(filter, key), "false negative");
+                            }
+                        }
+                    });
+                }
+                // Also if what follows fails.
+                let _stop = Stop(&stop);
+                let mut others = 0;
+                for _ in 0..200 {
+                    let copy = $filter::<u64>::from_bytes(&filter.to_bytes()).unwrap();
+                    for key in STAY..STAY + 2 * OTHERS {
+                        if copy.contains(&key) {
+                            others += 1;
+                            assert!(remove(&copy, key));
+                        }
+                    }
+                    for key in 0..STAY {
+                        assert!(copy.contains(&key), "{key} went with another key");
+                        assert!(remove(&copy, key));
+                    }
+                    assert_eq!(copy.estimated_len(), 0);
+                }
+                println!("{}: {others} of the other keys in 200 snapshots", stringify!($filter));
+            });
+        };
+    }
+    check!(CountingBloomFilter, |filter, key| filter.remove(&key));
+    check!(ScalableCountingBloomFilter, |filter, key| filter.remove(&key) == Removal::Removed);
 }

@@ -74,7 +74,9 @@ fn two_removers_of_one_key() {
 #[test]
 fn probes_that_meet() {
     explore("probes that meet", None, 1, || {
-        for hash in 0..64 {
+        // Two of three that meet change nothing that can be seen: the third counter is the lowest.
+        let all_meet = |hash: &u64| CountersModel::default().cells(*hash).len() == 1;
+        for hash in (0..64).chain((64..).find(all_meet)) {
             let counters = CountersModel::default();
             counters.insert(hash);
             assert_eq!(counters.count(hash), 1);
@@ -82,6 +84,45 @@ fn probes_that_meet() {
             assert_eq!(counters.taken(), 0);
         }
     });
+}
+
+/// A key goes in, or out, while a snapshot is taken, which has it wholly or not at all: it can be removed from the copy, and another that shares a counter with it stays there.
+#[test]
+fn snapshot_against_insert_and_removal() {
+    for goes_in in [true, false] {
+        explore("snapshot against insert and removal", None, 300, move || {
+            let counters = Arc::new(CountersModel::with_snapshots());
+            // Copied first are the counters that K shares with J, then those that it has alone.
+            let cells = |hash| counters.cells(hash);
+            let is_pair = |k: u64, j: u64| {
+                let (of_k, of_j) = (cells(k), cells(j));
+                of_k.iter().any(|cell| *cell >= 16)
+                    && of_k.iter().any(|cell| *cell < 16)
+                    && of_k.iter().all(|cell| (*cell < 16) == of_j.contains(cell))
+            };
+            let pairs = (0..200).flat_map(|k| (0..200).map(move |j| (k, j)));
+            let (k, j) = pairs.into_iter().find(|(k, j)| is_pair(*k, *j)).unwrap();
+            counters.insert(j);
+            if !goes_in {
+                counters.insert(k);
+            }
+            let other = {
+                let counters = Arc::clone(&counters);
+                thread::spawn(move || match goes_in {
+                    true => counters.insert(k),
+                    false => assert!(counters.remove(k), "false negative"),
+                })
+            };
+            let snapshot = counters.snapshot();
+            if snapshot.count(k) > 0 {
+                assert!(snapshot.remove(k));
+            }
+            assert_eq!(snapshot.count(j), 1, "J went with K");
+            assert!(snapshot.remove(j));
+            assert_eq!(snapshot.taken(), 0, "a part of K");
+            other.join().unwrap();
+        });
+    }
 }
 
 /// Two threads find the layer full, and each adds one: both keys are found, whichever layer stays.

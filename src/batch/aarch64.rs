@@ -6,7 +6,7 @@ use core::arch::aarch64::*;
 
 #[cfg(feature = "growth")]
 use super::TwoTables;
-use super::Vector;
+use super::{Probes, Vector};
 #[cfg(feature = "growth")]
 use crate::words::Live;
 use crate::{
@@ -17,6 +17,10 @@ use crate::{
 
 pub(super) fn look_up<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     super::look_up::<Two, G>(cells, cached, hashes, found);
+}
+
+pub(super) fn look_up_bits(probes: Probes<'_>, hashes: &[u64], found: &mut [bool]) {
+    super::probes::look_up::<Two>(probes, hashes, found);
 }
 
 #[cfg(feature = "growth")]
@@ -102,7 +106,6 @@ impl Vector for Two {
         Self(unsafe { vshlq_u64(self.0, vdupq_n_s64(-i64::from(BITS))) })
     }
 
-    #[cfg(feature = "growth")]
     #[inline(always)]
     fn shift_right_by(self, bits: Self) -> Self {
         // SAFETY: NEON is part of the target.

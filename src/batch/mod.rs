@@ -23,6 +23,7 @@
 #[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
 mod aarch64;
 mod in_memory;
+mod probes;
 mod swar;
 #[cfg(feature = "growth")]
 mod two_tables;
@@ -31,6 +32,7 @@ mod x86_64;
 
 use alloc::vec::Vec;
 
+pub(crate) use probes::Probes;
 #[cfg(feature = "growth")]
 pub(crate) use two_tables::{Marks, TwoTables};
 
@@ -143,6 +145,25 @@ pub(crate) fn contains_in_two<G: Live>(
     }
 }
 
+/// Answers for each hash whether all bits of its probes are set, on a backend that has to be available.
+pub(crate) fn contains_bits(backend: Backend, probes: Probes<'_>, hashes: &[u64], found: &mut [bool]) {
+    debug_assert_eq!(hashes.len(), found.len());
+    assert!(backend.is_available(), "{backend:?} is not available");
+    match backend {
+        Backend::Swar => swar::look_up_bits(probes, hashes, found),
+        #[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
+        Backend::Neon => aarch64::look_up_bits(probes, hashes, found),
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: the backend is available, so the processor has its features.
+        Backend::Avx2 => unsafe { x86_64::look_up_bits_avx2(probes, hashes, found) },
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: as above.
+        Backend::Avx512 => unsafe { x86_64::look_up_bits_avx512(probes, hashes, found) },
+        #[allow(unreachable_patterns, reason = "which are left depends on the target")]
+        Backend::Neon | Backend::Avx2 | Backend::Avx512 => unreachable!("{backend:?} is not available"),
+    }
+}
+
 /// Puts the indices of those hashes that `contains` finds at the end of `selected`.
 #[track_caller]
 pub(crate) fn select(hashes: &[u64], selected: &mut Vec<u32>, contains: impl Fn(&[u64], &mut [bool])) {
@@ -200,7 +221,6 @@ trait Vector: Copy {
     fn shift_left<const BITS: u32>(self) -> Self;
     fn shift_right<const BITS: u32>(self) -> Self;
     /// Each lane by a number of its own, less than 64.
-    #[cfg(feature = "growth")]
     fn shift_right_by(self, bits: Self) -> Self;
     /// The 64-bit products of the low halves.
     fn mul_low_halves(self, other: Self) -> Self;
@@ -239,6 +259,13 @@ trait Vector: Copy {
 #[inline(always)]
 fn look_up<V: Vector, G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     if cached { in_cache::<V, G>(cells, hashes, found) } else { in_memory::look_up::<V, G>(cells, hashes, found) }
+}
+
+/// `hash::mix` in every lane, with [`REMIX`] in every lane of `remix`.
+#[inline(always)]
+fn mix<V: Vector>(hashes: V, remix: V) -> V {
+    let fold = |x: V| x.xor(x.shift_right::<32>());
+    fold(fold(fold(hashes).mul(remix)).mul(remix))
 }
 
 /// What every vector of keys needs, taken out of the loops here: the compiler may not do it, since each read of a word is Acquire.
@@ -297,8 +324,7 @@ impl<'a, V: Vector> Constants<'a, V> {
     /// product with a 64-bit hash comes from two products of 32 bits.
     #[inline(always)]
     fn classes(&self, hashes: V) -> (V, V) {
-        let fold = |x: V| x.xor(x.shift_right::<32>());
-        let mixed = fold(fold(fold(hashes.xor(self.key)).mul(self.remix)).mul(self.remix));
+        let mixed = mix(hashes.xor(self.key), self.remix);
         let low = mixed.mul_low_halves(self.buckets).shift_right::<32>();
         let home = mixed.shift_right::<32>().mul_low_halves(self.buckets).add(low).shift_right::<32>();
         let fingerprint = mixed.mul_low_halves(self.fingerprints).shift_right::<32>().add(self.one);

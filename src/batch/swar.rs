@@ -2,7 +2,7 @@
 
 #[cfg(feature = "growth")]
 use super::TwoTables;
-use super::Vector;
+use super::{Probes, Vector};
 #[cfg(feature = "growth")]
 use crate::words::Live;
 use crate::{
@@ -13,6 +13,10 @@ use crate::{
 
 pub(super) fn look_up<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     super::look_up::<u64, G>(cells, cached, hashes, found);
+}
+
+pub(super) fn look_up_bits(probes: Probes<'_>, hashes: &[u64], found: &mut [bool]) {
+    super::probes::look_up::<u64>(probes, hashes, found);
 }
 
 #[cfg(feature = "growth")]
@@ -83,7 +87,6 @@ impl Vector for u64 {
         self >> BITS
     }
 
-    #[cfg(feature = "growth")]
     #[inline(always)]
     fn shift_right_by(self, bits: Self) -> Self {
         self >> bits

@@ -3,7 +3,7 @@
 //! # Why the vectors' methods are safe to call
 //!
 //! They use instructions that not every processor has, so they may only run where that was detected. Their types are private to this
-//! module, and only [`look_up_avx2`] and [`look_up_avx512`] name them, into which the generic algorithm is inlined as a whole.
+//! module, and only the functions that say `target_feature` name them, into which the generic algorithm is inlined as a whole.
 //!
 //! # Gathering words that others write
 //!
@@ -16,7 +16,7 @@ use core::arch::{asm, x86_64::*};
 
 #[cfg(feature = "growth")]
 use super::TwoTables;
-use super::Vector;
+use super::{Probes, Vector};
 #[cfg(feature = "growth")]
 use crate::words::Live;
 use crate::{
@@ -33,6 +33,16 @@ pub(super) fn look_up_avx2<G: Readable>(cells: &Cells<G>, cached: bool, hashes: 
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(super) fn look_up_avx512<G: Readable>(cells: &Cells<G>, cached: bool, hashes: &[u64], found: &mut [bool]) {
     super::look_up::<Eight, G>(cells, cached, hashes, found);
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn look_up_bits_avx2(probes: Probes<'_>, hashes: &[u64], found: &mut [bool]) {
+    super::probes::look_up::<Four>(probes, hashes, found);
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+pub(super) fn look_up_bits_avx512(probes: Probes<'_>, hashes: &[u64], found: &mut [bool]) {
+    super::probes::look_up::<Eight>(probes, hashes, found);
 }
 
 #[cfg(feature = "growth")]
@@ -175,7 +185,6 @@ impl Vector for Four {
         Self(unsafe { _mm256_srl_epi64(self.0, _mm_cvtsi32_si128(BITS.cast_signed())) })
     }
 
-    #[cfg(feature = "growth")]
     #[inline(always)]
     fn shift_right_by(self, bits: Self) -> Self {
         // SAFETY: only runs where the features were detected, see the module.
@@ -296,7 +305,6 @@ impl Vector for Eight {
         Self(unsafe { _mm512_srli_epi64::<BITS>(self.0) })
     }
 
-    #[cfg(feature = "growth")]
     #[inline(always)]
     fn shift_right_by(self, bits: Self) -> Self {
         // SAFETY: only runs where the features were detected, see the module.

@@ -15,13 +15,9 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    pub(crate) fn new(shape: Shape, huge_pages: bool) -> Result<Self, AllocError> {
-        Ok(Self::of(Table::new(shape.words, huge_pages)?, shape))
-    }
-
     /// With a table that there is already.
-    pub(crate) fn of(table: Table, shape: Shape) -> Self {
-        Self { table, shape, cached: is_cached(shape.words) }
+    pub(crate) fn of(table: Table, shape: Shape) -> Result<Self, AllocError> {
+        Ok(Self { table, shape, cached: is_cached(shape.words) })
     }
 
     /// Sets the bits of a hash; how many were not set.
@@ -53,7 +49,7 @@ impl Bits {
         if shape.blocked {
             blocked::contains_batch(backend, table, shape, self.cached, hashes, found);
         } else {
-            standard::contains_batch(table, shape, self.cached, hashes, found);
+            standard::contains_batch(backend, table, shape, self.cached, hashes, found);
         }
     }
 

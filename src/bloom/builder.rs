@@ -6,7 +6,7 @@ use super::{
     BloomFilter, CountingBloomFilter, ScalableBloomFilter, ScalableCountingBloomFilter,
     bits::Bits,
     counters::Counters,
-    layers::{Layers, Series},
+    layers::{Cells as _, Layers, Series},
     shape::Shape,
 };
 use crate::{BuildError, Xxh3, builder::random_seed, sizing::DEFAULT_RATE};

@@ -8,6 +8,8 @@
 //! 3. **Remove looks before it takes.** If a counter of the key is 0 the key is surely absent, and nothing changes.
 //! 4. **Remove takes all or nothing.** If it finds a counter at 0 while it takes (which only over-removal leads to: two threads that remove a key which is in once), it puts back what it
 //!    has taken.
+//! 5. **A snapshot has a key wholly or not at all**: inserts and removals go through the [gate](crate::gate) that it closes while it copies. A key that was copied by half would be found
+//!    if others happen to share the counters that it lacks, and its removal from the copy would then lower theirs.
 //!
 //! # Why no key is missed
 //!
@@ -15,14 +17,23 @@
 //! at each point of the order after a key was inserted and before it is removed, those who raised it are more than those who lowered it, by that key at least: the counter is
 //! above 0, or at its maximum for ever. Whoever learns of the insert reads the counter at such a point. No order between different counters is needed, so all accesses are Relaxed.
 
-use super::shape::{MAX_PROBES, Shape};
-use crate::{batch::GROUP, memory::AllocError, raw::is_cached, sync::AtomicWord, table::Table};
+use super::{
+    layers::Cells as _,
+    shape::{MAX_PROBES, Shape},
+};
+use crate::{
+    batch::GROUP,
+    gate::{Closed, Gate, Inside},
+    memory::AllocError,
+    sync::AtomicWord,
+    table::Table,
+};
 
 #[derive(Debug)]
 pub(crate) struct Counters {
     pub(crate) table: Table,
     pub(crate) shape: Shape,
-    cached: bool,
+    gate: Gate,
 }
 
 /// A counter: its word, and its lowest bit there.
@@ -57,13 +68,27 @@ impl Places {
 }
 
 impl Counters {
-    pub(crate) fn new(shape: Shape, huge_pages: bool) -> Result<Self, AllocError> {
-        Ok(Self::of(Table::new(shape.words, huge_pages)?, shape))
+    /// With a table that there is already.
+    pub(crate) fn of(table: Table, shape: Shape) -> Result<Self, AllocError> {
+        Ok(Self { table, shape, gate: Gate::for_buckets(shape.words)? })
     }
 
-    /// With a table that there is already.
-    pub(crate) fn of(table: Table, shape: Shape) -> Self {
-        Self { table, shape, cached: is_cached(shape.words) }
+    /// For models with snapshots.
+    #[cfg(loom)]
+    pub(crate) fn put_gate_to_use(&mut self) {
+        self.gate.put_to_use();
+    }
+
+    /// Until this is dropped no counter changes. Waits for inserts and removals that have begun.
+    pub(crate) fn hold_still(&self) -> Closed<'_> {
+        self.gate.close()
+    }
+
+    /// Which counters a hash has.
+    #[cfg(loom)]
+    pub(crate) fn cells(&self, hash: u64) -> alloc::vec::Vec<usize> {
+        let cell = |place: &Place| (64 * place.word + place.shift as usize) / self.shape.cell_bits as usize;
+        Places::of(self, hash).all().iter().map(cell).collect()
     }
 
     /// The largest value of a counter.
@@ -101,6 +126,11 @@ impl Counters {
 
     /// Raises the counters of a hash; how many were 0.
     pub(crate) fn insert(&self, hash: u64) -> u32 {
+        self.insert_inside(hash, &self.gate.enter())
+    }
+
+    #[inline]
+    fn insert_inside(&self, hash: u64, _inside: &Inside<'_>) -> u32 {
         Places::of(self, hash).all().iter().fold(0, |new, place| new + u32::from(self.raise(*place) == Ok(0)))
     }
 
@@ -108,29 +138,32 @@ impl Counters {
         self.update(place, |value| Some(value + 1))
     }
 
-    /// Lowers the counters of a hash; how many are 0 now. `None`, and nothing has changed, if it is surely absent.
-    pub(crate) fn remove(&self, hash: u64) -> Option<u32> {
+    /// Lowers the counters of a hash. `true` with how many more are 0 now; `false` if it is surely absent: then nothing has changed, but what other threads have done meanwhile may make that
+    /// number, which is the change of all counters that are 0, another than 0.
+    pub(crate) fn remove(&self, hash: u64) -> (bool, i32) {
         let places = Places::of(self, hash);
         let places = places.all();
+        // Before the gate: what it says is asked again below, of each counter that changes.
         if places.iter().any(|place| self.read(*place) == 0) {
-            return None;
+            return (false, 0);
         }
+        let _inside = self.gate.enter();
         let mut emptied = 0;
         for (index, place) in places.iter().enumerate() {
             match self.update(*place, |value| value.checked_sub(1)) {
-                Ok(value) => emptied += u32::from(value == 1),
+                Ok(value) => emptied += i32::from(value == 1),
                 // At its maximum: it stays.
                 Err(value) if value != 0 => {}
                 Err(_) => {
                     // Those that are at their maximum now were not taken, or were raised since: they stay too.
                     for place in &places[..index] {
-                        let _ = self.raise(*place);
+                        emptied -= i32::from(self.raise(*place) == Ok(0));
                     }
-                    return None;
+                    return (false, emptied);
                 }
             }
         }
-        Some(emptied)
+        (true, emptied)
     }
 
     #[inline]
@@ -146,9 +179,7 @@ impl Counters {
 
     pub(crate) fn contains_batch(&self, hashes: &[u64], found: &mut [bool]) {
         for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
-            if !self.cached {
-                hashes.iter().for_each(|hash| self.prefetch(*hash, 2));
-            }
+            hashes.iter().for_each(|hash| self.ask(*hash, 2));
             for (found, hash) in found.iter_mut().zip(hashes) {
                 *found = self.contains(*hash);
             }
@@ -157,20 +188,13 @@ impl Counters {
 
     pub(crate) fn insert_batch(&self, hashes: &[u64]) {
         for hashes in hashes.chunks(GROUP / 4) {
-            if !self.cached {
-                hashes.iter().for_each(|hash| self.prefetch(*hash, MAX_PROBES as usize));
-            }
+            hashes.iter().for_each(|hash| self.ask(*hash, MAX_PROBES as usize));
+            // Once for all of them: a snapshot waits for some microseconds.
+            let inside = self.gate.enter();
             for hash in hashes {
-                self.insert(*hash);
+                self.insert_inside(*hash, &inside);
             }
         }
-    }
-
-    /// Asks for the lines of the first probes of a hash.
-    #[inline(always)]
-    fn prefetch(&self, hash: u64, probes: usize) {
-        let cells = self.shape.probes(self.shape.mixed(hash));
-        cells.take(probes).for_each(|cell| self.table.prefetch(self.place(cell).word));
     }
 
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
@@ -187,7 +211,7 @@ impl Counters {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes()
+        self.table.memory_bytes() + self.gate.memory_bytes()
     }
 }
 
@@ -233,8 +257,8 @@ mod tests {
                 for hash in 0..1000 {
                     let taken = counters.insert(hash);
                     assert!(counters.contains(hash));
-                    assert_eq!(counters.remove(hash), Some(taken));
-                    assert_eq!(counters.remove(hash), None);
+                    assert_eq!(counters.remove(hash), (true, taken as i32));
+                    assert_eq!(counters.remove(hash), (false, 0));
                     assert_eq!(counters.tally(), (0, 0), "{bits} {words} {hash}");
                 }
             }
@@ -249,7 +273,7 @@ mod tests {
                 counters.insert(7);
             }
             for _ in 0..1 << bits {
-                assert_eq!(counters.remove(7), Some(0));
+                assert_eq!(counters.remove(7), (true, 0));
             }
             assert_eq!(counters.count(7), counters.max());
         }

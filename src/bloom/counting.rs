@@ -17,7 +17,7 @@ filter! {
     /// # Consistency and progress
     ///
     /// All operations work through `&self` from any number of threads. Look-ups are wait-free; inserts and removals are lock-free: a compare-and-swap for each counter, done again if
-    /// another thread changed the same word. From the return of [`insert`](Self::insert) until a matching [`remove`](Self::remove) begins, [`contains`](Self::contains) of that key is `true`
+    /// another thread changed the same word. Only while a snapshot copies the counters they wait, so that it has each of them wholly or not at all. From the return of [`insert`](Self::insert) until a matching [`remove`](Self::remove) begins, [`contains`](Self::contains) of that key is `true`
     /// in every thread that learns of the insert, through overflow of counters or whatever else. While one thread inserts or removes a key, another may see any part of it done.
     ///
     /// ```
@@ -53,11 +53,11 @@ impl Counters {
 
 /// # Inserts, removals and counts
 impl<T: ?Sized, S: BuildHasher> CountingBloomFilter<T, S> {
-    /// Puts a key in: `true` if it was surely not in when the call began.
+    /// Puts a key in: `true` if it was surely not in at some moment of the call, `false` if it may have been in.
     ///
     /// # Progress
     ///
-    /// Lock-free.
+    /// Lock-free, but waits for a snapshot that is being copied.
     ///
     /// # Complexity
     ///
@@ -80,7 +80,7 @@ impl<T: ?Sized, S: BuildHasher> CountingBloomFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free.
+    /// Lock-free, but waits for a snapshot that is being copied.
     ///
     /// # Complexity
     ///
@@ -152,7 +152,7 @@ impl<T: ?Sized, S> CountingBloomFilter<T, S> {
     ///
     /// # Progress and complexity
     ///
-    /// Lock-free, and linear in the hashes. Never allocates.
+    /// Those of [`insert`](Self::insert) for every 16 hashes, and linear in them. Never allocates.
     ///
     /// ```
     /// let filter = koel::bloom::CountingBloomFilter::<u64>::with_capacity(100);
@@ -180,14 +180,14 @@ impl<T: ?Sized, S> CountingBloomFilter<T, S> {
     /// ```
     #[inline]
     pub fn remove_hash(&self, hash: u64) -> bool {
-        self.raw.remove(hash).is_some()
+        self.raw.remove(hash).0
     }
 
     /// [`remove_hash`](Self::remove_hash) for many hashes: `removed[i]` tells of `hashes[i]`. A hash that stands there twice is removed twice.
     ///
     /// # Progress and complexity
     ///
-    /// Lock-free, and linear in the hashes.
+    /// Those of [`remove`](Self::remove), hash by hash.
     ///
     /// # Correctness
     ///

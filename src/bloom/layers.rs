@@ -3,8 +3,8 @@
 //! - Layer *i* is sized for `capacity * growth^i` keys at the rate `p (1 - r) r^i`. The sum over any number of layers is below `p`, and an absent key is found if any layer finds it:
 //!   so the rate stays at or below `p` however far the filter grows.
 //! - A layer is *full* when as many of its cells are taken as give it its rate, less a 64th. Threads count the cells that they take in shards, and look at the sum from time to
-//!   time, such that together they cannot pass the rate between two looks. (A thread that was stopped between choosing a layer and inserting may put one key
-//!   more into it.)
+//!   time, such that together they take no more than that 64th between two looks. (Each thread that has chosen a layer and not yet inserted when it becomes full puts one key more into
+//!   it. In a layer of some dozen keys the keys of many threads would count; the rate is promised but for them.)
 //! - Who finds the newest layer full makes another, and puts it into the next [`Slot`], unless another thread was faster: then it uses that one. Nobody waits.
 //!   Layers stay where they are as long as the filter lives.
 //! - Look-ups visit the newest layer first, which has most of the keys. They find all layers that were there when they began: whoever learns of an insert
@@ -14,23 +14,26 @@
 //!
 //! An insert goes to the oldest layer that claims the key already, and to the newest if none does. In a filter without removal it then has nothing to change: a key that comes
 //! again and again makes no filter grow. In a filter with removal the copies of a key come to lie in one layer; and as nothing that a layer does not claim goes to any but the
-//! newest one, what older layers claim only becomes less.
+//! newest one, what older layers claim only becomes less. (Unless a claim ends between the look and the insert, by the removal of another key in the same moment: then the key takes cells
+//! of an older layer, as if it had come earlier.)
 //!
 //! A key is removed from the only layer that claims it, which is then the one that has it. If several claim it nothing is done: one has the key, the others take it for one of theirs.
 
 use alloc::boxed::Box;
-use core::array;
+use core::iter;
 
 use super::{
     bits::Bits,
     counters::Counters,
-    shape::{MAX_PROBES, Shape},
+    shape::{LOWEST_RATE, MAX_PROBES, Shape},
     slot::Slot,
 };
 use crate::{
-    batch::CHUNK,
+    batch::{CHUNK, GROUP},
     error::{BuildError, InsertError},
-    memory::AllocError,
+    gate::Closed,
+    memory::{AllocError, try_box, try_boxed},
+    raw::is_cached,
     shards::Sharded,
     sync::{AtomicBool, AtomicUsize, Ordering},
     table::Table,
@@ -41,10 +44,13 @@ pub(crate) const MAX_LAYERS: usize = if cfg!(loom) { 4 } else { 64 };
 
 /// What a layer is made of.
 pub(crate) trait Cells: Sized {
-    fn new(shape: Shape, huge_pages: bool) -> Result<Self, AllocError>;
+    fn new(shape: Shape, huge_pages: bool) -> Result<Self, AllocError> {
+        Self::of(Table::new(shape.words, huge_pages)?, shape)
+    }
+    /// With a table that there is already.
+    fn of(table: Table, shape: Shape) -> Result<Self, AllocError>;
     fn shape(&self) -> &Shape;
     fn table(&self) -> &Table;
-    fn table_mut(&mut self) -> &mut Table;
     /// How many cells are taken that were free.
     fn insert(&self, hash: u64) -> u32;
     fn contains(&self, hash: u64) -> bool;
@@ -53,22 +59,31 @@ pub(crate) trait Cells: Sized {
     fn taken(&self) -> u64;
     fn clear(&mut self);
     fn memory_bytes(&self) -> usize;
+    /// Asks for the words of the first probes of a hash, unless they are cached.
+    #[inline(always)]
+    fn ask(&self, hash: u64, probes: usize) {
+        let (shape, table) = (self.shape(), self.table());
+        if !is_cached(shape.words) {
+            let in_word = 6 - shape.cell_bits.trailing_zeros();
+            let cells = shape.probes(shape.mixed(hash));
+            cells.take(probes).for_each(|cell| table.prefetch((cell >> in_word) as usize));
+        }
+    }
     /// Whether a key that is in has to be put in once more.
     const COUNTS: bool;
+    /// Until this is dropped no cell changes; `None` where a snapshot may have a key by half.
+    fn hold_still(&self) -> Option<Closed<'_>>;
 }
 
 impl Cells for Bits {
-    fn new(shape: Shape, huge_pages: bool) -> Result<Self, AllocError> {
-        Self::new(shape, huge_pages)
+    fn of(table: Table, shape: Shape) -> Result<Self, AllocError> {
+        Self::of(table, shape)
     }
     fn shape(&self) -> &Shape {
         &self.shape
     }
     fn table(&self) -> &Table {
         &self.table
-    }
-    fn table_mut(&mut self) -> &mut Table {
-        &mut self.table
     }
     #[inline]
     fn insert(&self, hash: u64) -> u32 {
@@ -91,20 +106,20 @@ impl Cells for Bits {
         self.memory_bytes()
     }
     const COUNTS: bool = false;
+    fn hold_still(&self) -> Option<Closed<'_>> {
+        None
+    }
 }
 
 impl Cells for Counters {
-    fn new(shape: Shape, huge_pages: bool) -> Result<Self, AllocError> {
-        Self::new(shape, huge_pages)
+    fn of(table: Table, shape: Shape) -> Result<Self, AllocError> {
+        Self::of(table, shape)
     }
     fn shape(&self) -> &Shape {
         &self.shape
     }
     fn table(&self) -> &Table {
         &self.table
-    }
-    fn table_mut(&mut self) -> &mut Table {
-        &mut self.table
     }
     #[inline]
     fn insert(&self, hash: u64) -> u32 {
@@ -127,6 +142,9 @@ impl Cells for Counters {
         self.memory_bytes()
     }
     const COUNTS: bool = true;
+    fn hold_still(&self) -> Option<Closed<'_>> {
+        Some(self.hold_still())
+    }
 }
 
 /// How layers follow one another.
@@ -140,6 +158,12 @@ pub(crate) struct Series {
     pub(crate) seed: u64,
     pub(crate) huge_pages: bool,
 }
+
+/// 2<sup>-64</sup>: a key of so low a rate has all the probes there can be.
+const LOWEST_LAYER_RATE: f64 = 1.0 / (1_u128 << MAX_PROBES) as f64;
+
+/// The first layer is to have a rate that there can be, whichever is asked for.
+const MOST_TIGHTENING: f64 = 1.0 - LOWEST_LAYER_RATE / LOWEST_RATE;
 
 /// Keys that the first layer has room for at least.
 const SMALLEST: usize = if cfg!(loom) { 1 } else { 64 };
@@ -156,7 +180,7 @@ impl Series {
         if !(self.growth >= 1.0 && self.growth <= 1024.0) {
             return Err(BuildError::InvalidGrowthFactor { factor: self.growth });
         }
-        if !(self.tightening > 0.0 && self.tightening < 1.0) {
+        if !(self.tightening > 0.0 && self.tightening <= MOST_TIGHTENING) {
             return Err(BuildError::InvalidTighteningRatio { ratio: self.tightening });
         }
         Ok(())
@@ -165,12 +189,17 @@ impl Series {
     /// The shape of a layer; `None` if there can be none so large, or of so low a rate.
     fn shape(&self, layer: usize) -> Option<Shape> {
         let rate = self.layer_rate(layer);
-        if layer >= MAX_LAYERS || rate < libm::exp2(-f64::from(MAX_PROBES)) {
+        if layer >= MAX_LAYERS || rate < LOWEST_LAYER_RATE {
             return None;
         }
-        let capacity = self.capacity.max(SMALLEST) as f64 * libm::pow(self.growth, layer as f64);
+        let capacity = self.layer_capacity(layer);
         let room = capacity * EARLY + libm::sqrt(capacity) + EARLY_KEYS;
         Shape::sized(false, room, rate, self.cell_bits, self.seed)
+    }
+
+    /// Keys that a layer is to have room for.
+    pub(crate) fn layer_capacity(&self, layer: usize) -> f64 {
+        self.capacity.max(SMALLEST) as f64 * libm::pow(self.growth, layer as f64)
     }
 
     /// The rate of a layer that is full.
@@ -192,17 +221,17 @@ pub(crate) struct Layer<C> {
 }
 
 impl<C: Cells> Layer<C> {
-    fn new(cells: C, rate: f64) -> Result<Self, AllocError> {
+    /// With cells of which so many are taken.
+    fn new(cells: C, cells_taken: u64, rate: f64) -> Result<Self, AllocError> {
         let shape = cells.shape();
         let most = shape.fill_of_rate(rate) * shape.cells() as f64;
         let mut taken = Sharded::<AtomicUsize>::for_buckets(shape.words)?;
-        *taken.first_mut() = AtomicUsize::new(cells.taken() as usize);
+        *taken.first_mut() = AtomicUsize::new(cells_taken as usize);
         let step = (most / (64.0 * taken.iter().count() as f64)).max(1.0);
         // Below by what may be taken between two looks, and by the key that is then put in.
         let limit = (most * (1.0 - 1.0 / 64.0) - f64::from(shape.probes)).max(1.0) as isize;
-        let layer = Self { cells, taken, step: step as isize, limit, full: AtomicBool::new(false) };
-        layer.look();
-        Ok(layer)
+        let full = AtomicBool::new(cells_taken >= limit.cast_unsigned() as u64);
+        Ok(Self { cells, taken, step: step as isize, limit, full })
     }
 
     /// Notes that so many more cells are taken, or fewer.
@@ -228,7 +257,11 @@ impl<C: Cells> Layer<C> {
 
     #[inline(never)]
     fn look(&self) {
-        self.full.store(self.taken() >= self.limit, Ordering::Relaxed);
+        let full = self.taken() >= self.limit;
+        // Bits are never free again: a thread that was stopped here is not to undo what a later look has found.
+        if full || C::COUNTS {
+            self.full.store(full, Ordering::Relaxed);
+        }
     }
 
     /// Cells that are taken, by the counters.
@@ -256,23 +289,23 @@ impl<C: Cells> Layer<C> {
 impl Layer<Counters> {
     /// Whether the hash was there.
     fn remove(&self, hash: u64) -> bool {
-        let emptied = self.cells.remove(hash);
-        self.note(-(emptied.unwrap_or(0) as isize));
-        emptied.is_some()
+        let (removed, emptied) = self.cells.remove(hash);
+        self.note(-(emptied as isize));
+        removed
     }
 }
 
 #[derive(Debug)]
 pub(crate) struct Layers<C> {
     /// Filled from the first on.
-    slots: Box<[Slot<Layer<C>>; MAX_LAYERS]>,
+    slots: Box<[Slot<Layer<C>>]>,
     pub(crate) series: Series,
 }
 
 impl<C: Cells> Layers<C> {
     pub(crate) fn new(series: Series) -> Result<Self, BuildError> {
         series.check()?;
-        let layers = Self::empty(series);
+        let layers = Self::empty(series)?;
         let shape = series.shape(0).ok_or_else(|| {
             let first = |capacity| Series { capacity, ..series }.shape(0).is_some();
             let (mut largest, mut too_many) = (0, series.capacity);
@@ -283,25 +316,23 @@ impl<C: Cells> Layers<C> {
             BuildError::CapacityTooLarge { capacity: series.capacity, largest }
         })?;
         let first = layers.layer(0, shape)?;
-        layers.slots[0].set(Box::new(first));
+        layers.slots[0].set(try_box(first)?);
         Ok(layers)
     }
 
-    fn empty(series: Series) -> Self {
-        Self { slots: Box::new(array::from_fn(|_| Slot::new())), series }
+    pub(crate) fn empty(series: Series) -> Result<Self, AllocError> {
+        Ok(Self { slots: try_boxed(MAX_LAYERS, Slot::new)?, series })
     }
 
-    /// With the cells of layers that there are already.
-    pub(crate) fn restored(series: Series, layers: impl Iterator<Item = C>) -> Result<Self, BuildError> {
-        let all = Self::empty(series);
-        for ((number, slot), cells) in all.slots.iter().enumerate().zip(layers) {
-            slot.set(Box::new(Layer::new(cells, series.layer_rate(number))?));
-        }
-        Ok(all)
+    /// Adds the cells of a layer that there is already.
+    pub(crate) fn restore(&mut self, number: usize, cells: C) -> Result<(), AllocError> {
+        let taken = cells.taken();
+        self.slots[number].set(try_box(Layer::new(cells, taken, self.series.layer_rate(number))?)?);
+        Ok(())
     }
 
     fn layer(&self, number: usize, shape: Shape) -> Result<Layer<C>, AllocError> {
-        Layer::new(C::new(shape, self.series.huge_pages)?, self.series.layer_rate(number))
+        Layer::new(C::new(shape, self.series.huge_pages)?, 0, self.series.layer_rate(number))
     }
 
     /// The layers, the oldest first.
@@ -338,6 +369,26 @@ impl<C: Cells> Layers<C> {
         Ok(self.newest()?.insert(hash))
     }
 
+    /// Puts hashes in, up to the first that is refused, of which it says which it is and why.
+    pub(crate) fn insert_batch(&self, hashes: &[u64]) -> Result<(), (usize, InsertError)> {
+        self.ahead(hashes, |place, hash| self.insert(hash).map(drop).map_err(|error| (place, error)))
+    }
+
+    /// Does `work` for each hash, in order, up to the first error. Asks beforehand for the words that it needs most likely: those of the first probes in every layer, and of all in the newest.
+    pub(crate) fn ahead<E>(&self, hashes: &[u64], mut work: impl FnMut(usize, u64) -> Result<(), E>) -> Result<(), E> {
+        // Fewer at a time than look-ups have, as more lines of each are asked for.
+        const KEYS: usize = GROUP / 4;
+        for (group, hashes) in hashes.chunks(KEYS).enumerate() {
+            for (layer, probes) in self.newest_first().zip(iter::once(MAX_PROBES as usize).chain(iter::repeat(2))) {
+                hashes.iter().for_each(|hash| layer.cells.ask(*hash, probes));
+            }
+            for (place, hash) in hashes.iter().enumerate() {
+                work(group * KEYS + place, *hash)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The newest layer, which is one that is not full.
     fn newest(&self) -> Result<&Layer<C>, InsertError> {
         loop {
@@ -361,8 +412,8 @@ impl<C: Cells> Layers<C> {
     #[inline(never)]
     fn add(&self, number: usize) -> Result<(), InsertError> {
         let shape = self.series.shape(number).ok_or(InsertError::Full)?;
-        let layer = self.layer(number, shape).map_err(|error| InsertError::Alloc { bytes: error.bytes })?;
-        self.slots[number].set(Box::new(layer));
+        let layer = self.layer(number, shape).and_then(try_box);
+        self.slots[number].set(layer.map_err(|error| InsertError::Alloc { bytes: error.bytes })?);
         Ok(())
     }
 
@@ -402,12 +453,12 @@ impl<C: Cells> Layers<C> {
 
     /// Leaves the first layer, empty.
     pub(crate) fn clear(&mut self) {
-        self.slots[1..].iter_mut().for_each(|slot| drop(slot.take()));
-        if let Some(mut first) = self.slots[0].take() {
+        self.slots[1..].iter_mut().for_each(Slot::empty);
+        if let Some(first) = self.slots[0].get_mut() {
             first.cells.clear();
             first.taken.reset();
-            first.look();
-            self.slots[0].set(first);
+            // Its limit is at least 1.
+            first.full = AtomicBool::new(false);
         }
     }
 

@@ -4,12 +4,12 @@
 //! |---|---|---|---|---|
 //! | [`BloomFilter`] | any number of keys, at a rate that rises | no | no | no |
 //! | [`CountingBloomFilter`] | likewise, in 2 to 8 times the memory | no | yes | up to the maximum of a counter |
-//! | [`ScalableBloomFilter`] | any number of keys at the rate asked for | by layers | no | no |
+//! | [`ScalableBloomFilter`] | thousands of times its capacity, at the rate asked for | by layers | no | no |
 //! | [`ScalableCountingBloomFilter`] | likewise | by layers | unless it is ambiguous | in all layers |
 //! | [`CuckooFilter`](crate::CuckooFilter) | its capacity, then refuses | no | yes | copies |
 //! | `GrowableCuckooFilter` | its largest capacity, then refuses | one table | yes | copies |
 //!
-//! All work through `&self` from any number of threads, wait for nobody, and have the same hashing, seeds, batches and conventions. [`MembershipFilter`] is what they have in common.
+//! All work through `&self` from any number of threads, wait for nobody (those that remove: but for snapshots that are being copied), and have the same hashing, seeds, batches and conventions. [`MembershipFilter`] is what they have in common.
 //! `docs/choosing.md` in the repository says which is for what, with measurements.
 //!
 //! # Orderings

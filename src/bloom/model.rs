@@ -1,13 +1,17 @@
 //! A window for `loom-tests`: counters and layers of a few words.
 
+use alloc::vec::Vec;
+
 use super::{
     bits::Bits,
     counters::Counters,
-    layers::{Layers, Series},
+    layers::{Cells as _, Layers, Series},
     shape::Shape,
+    snapshot,
 };
+use crate::table::Table;
 
-/// Counters of 4 bits in a single word, of which each hash has three or fewer.
+/// Counters of 4 bits in a word or two, of which each hash has three or fewer.
 #[derive(Debug)]
 pub struct CountersModel(Counters);
 
@@ -18,12 +22,34 @@ impl Default for CountersModel {
 }
 
 impl CountersModel {
+    /// Two words, and a gate.
+    pub fn with_snapshots() -> Self {
+        let mut counters = Counters::new(Shape::new(false, 2, 4, 3, 0), false).expect("two words");
+        counters.put_gate_to_use();
+        Self(counters)
+    }
+
+    /// What a snapshot has.
+    pub fn snapshot(&self) -> Self {
+        let mut bytes = [[0; 8]; 2];
+        let bytes = &mut bytes[..self.0.shape.words];
+        snapshot::copy(&self.0, bytes);
+        let mut table = Table::to_fill(bytes.len()).expect("two words");
+        table.words_mut().iter_mut().zip(bytes).for_each(|(word, bytes)| word.set(u64::from_le_bytes(*bytes)));
+        Self(Counters::of(table, self.0.shape).expect("a few words"))
+    }
+
+    /// The counters of a hash: the first word has 0 to 15.
+    pub fn cells(&self, hash: u64) -> Vec<usize> {
+        self.0.cells(hash)
+    }
+
     pub fn insert(&self, hash: u64) {
         self.0.insert(hash);
     }
 
     pub fn remove(&self, hash: u64) -> bool {
-        self.0.remove(hash).is_some()
+        self.0.remove(hash).0
     }
 
     pub fn count(&self, hash: u64) -> u64 {

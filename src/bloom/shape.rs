@@ -23,14 +23,14 @@ use crate::{
 /// The most probes of a key: two hashes of 64 bits are equal at the rate that so many have.
 pub(crate) const MAX_PROBES: u32 = 64;
 
-/// The lowest rate that can be asked for, 2<sup>-32</sup>: up to 2<sup>32</sup> keys it is not spoilt by hashes of 64 bits that are equal.
+/// The lowest rate that can be asked for, 2<sup>-32</sup>. Hashes of 64 bits that are equal add to it 1/16 of it with 2<sup>28</sup> keys, and as much again with 2<sup>32</sup>.
 pub(crate) const LOWEST_RATE: f64 = 1.0 / (1_u64 << 32) as f64;
 
 /// Words of a line: 64 bytes.
 pub(crate) const LINE: usize = 8;
 
 /// The factors of Lehmer's generators with good spectra (Steele and Vigna, 2021).
-const NEXT_PROBE: u64 = 0xd134_2543_de82_ef95;
+pub(crate) const NEXT_PROBE: u64 = 0xd134_2543_de82_ef95;
 pub(crate) const LINE_FACTORS: [u64; 2] = [0xf135_7aea_2e62_a9c5, 0xaf25_1af3_b0f0_25b5];
 
 /// The numbers that say where the bits, or counters, of a hash are.
@@ -110,6 +110,15 @@ impl Shape {
         })
     }
 
+    /// The share of absent keys that are found with so many keys in.
+    pub(crate) fn rate_at(&self, keys: f64) -> f64 {
+        if self.blocked {
+            return blocked_rate(keys / self.lines() as f64, self.probes / LINE as u32);
+        }
+        let probes = f64::from(self.probes);
+        self.rate_of_fill(-libm::expm1(-probes * keys / self.cells as f64))
+    }
+
     /// The share of absent keys that are found, if this share of the cells is taken. Of the standard form.
     pub(crate) fn rate_of_fill(&self, fill: f64) -> f64 {
         libm::pow(fill, f64::from(self.probes))
@@ -171,7 +180,7 @@ fn standard_plan(rate: f64) -> (u32, f64) {
 fn blocked_plan(rate: f64) -> (u32, f64) {
     let [single, double] = [1, 2].map(|bits_per_word| {
         // Keys of a line: between fewer and more than are ever wanted the rate only rises.
-        let (mut low, mut high) = (0.5, 4096.0);
+        let (mut low, mut high) = (0.5, MOST_KEYS_OF_LINE);
         while high - low > low * 1e-6 {
             let middle = f64::midpoint(low, high);
             *(if blocked_rate(middle, bits_per_word) <= rate { &mut low } else { &mut high }) = middle;
@@ -181,8 +190,14 @@ fn blocked_plan(rate: f64) -> (u32, f64) {
     if single.1 <= double.1 { single } else { double }
 }
 
+/// So many, in the mean, leave no bit of a line unset.
+const MOST_KEYS_OF_LINE: f64 = 4096.0;
+
 /// The rate of the blocked form with a mean number of keys in a line, all loads considered.
 fn blocked_rate(mean: f64, bits_per_word: u32) -> f64 {
+    if mean <= 0.0 || mean > MOST_KEYS_OF_LINE {
+        return if mean <= 0.0 { 0.0 } else { 1.0 };
+    }
     let scatter = 9.0 * libm::sqrt(mean) + 30.0;
     let (mut keys, last) = (libm::floor((mean - scatter).max(0.0)), mean + scatter);
     // The probability of the first load, by its logarithm: small numbers.

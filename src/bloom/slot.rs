@@ -8,8 +8,8 @@ use core::{fmt, ptr};
 use crate::sync::{AtomicPtr, Ordering};
 
 pub(crate) struct Slot<T> {
-    /// Null, or from a `Box` that belongs to the slot. Changes once.
-    value: AtomicPtr<T>,
+    /// Null, or from a `Box` that belongs to the slot. Changes once. (An array of one, as `memory::try_box` makes it.)
+    value: AtomicPtr<[T; 1]>,
 }
 
 // SAFETY: a slot is an `Option<Box<T>>` that is shared: it gives out `&T` to all threads, and takes and drops `T` in any.
@@ -39,11 +39,26 @@ impl<T> Slot<T> {
             Ok(value) | Err(value) => value,
         };
         // SAFETY: null, or from `Box::into_raw` in `set`, after which it is neither changed nor dropped while the slot is shared.
-        unsafe { value.as_ref() }
+        unsafe { value.as_ref() }.map(|[value]| value)
+    }
+
+    /// The value, if it is there, of a slot that nobody else is using.
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        let value = self.pointer_mut();
+        // SAFETY: as in `get`, and `&mut self` is exclusive.
+        unsafe { value.as_mut() }.map(|[value]| value)
+    }
+
+    /// The pointer, of a slot that nobody else is using.
+    fn pointer_mut(&mut self) -> *mut [T; 1] {
+        #[cfg(not(loom))]
+        return *self.value.get_mut();
+        #[cfg(loom)]
+        self.value.with_mut(|value| *value)
     }
 
     /// Puts a value there, unless another was faster.
-    pub(crate) fn set(&self, value: Box<T>) {
+    pub(crate) fn set(&self, value: Box<[T; 1]>) {
         let new = Box::into_raw(value);
         if mutated!("layer_over_layer") {
             self.value.store(new, Ordering::Release);
@@ -56,25 +71,20 @@ impl<T> Slot<T> {
         }
     }
 
-    /// The value, taken out, of a slot that nobody else is using.
-    pub(crate) fn take(&mut self) -> Option<Box<T>> {
-        let value;
-        #[cfg(not(loom))]
-        {
-            value = core::mem::replace(self.value.get_mut(), ptr::null_mut());
+    /// Drops the value, of a slot that nobody else is using.
+    pub(crate) fn empty(&mut self) {
+        let value = self.pointer_mut();
+        self.value = AtomicPtr::new(ptr::null_mut());
+        if !value.is_null() {
+            // SAFETY: from `Box::into_raw` in `set`; the slot has forgotten it, and `&mut self` says that nobody has a reference to it.
+            drop(unsafe { Box::from_raw(value) });
         }
-        #[cfg(loom)]
-        {
-            value = self.value.with_mut(|value| core::mem::replace(value, ptr::null_mut()));
-        }
-        // SAFETY: from `Box::into_raw` in `set`; the slot has forgotten it, and `&mut self` says that nobody has a reference to it.
-        (!value.is_null()).then(|| unsafe { Box::from_raw(value) })
     }
 }
 
 impl<T> Drop for Slot<T> {
     fn drop(&mut self) {
-        drop(self.take());
+        self.empty();
     }
 }
 

@@ -1,15 +1,12 @@
 //! Snapshots of the Bloom family: its header, what its words have to be, and how each filter is copied and restored. Section "The Bloom family" of `docs/format.md`.
 //!
-//! Nobody waits for a snapshot here: each bit or counter of a key that was in before, and was not removed since, is found in its word whenever that is copied (`bloom`, "Orderings"). Of keys
-//! that are put in or taken out meanwhile, a part may be copied.
-
-use alloc::vec::Vec;
+//! Each bit or counter of a key that was in before, and was not removed since, is found in its word whenever that is copied (`bloom`, "Orderings"). So nobody waits for a snapshot of bits; of
+//! a key that is put in meanwhile a part may be copied, which does no harm. Counters are held still while they are copied (`bloom::counters`, rule 5), those of each layer by themselves.
 
 use super::{
     BloomFilter, CountingBloomFilter, ScalableBloomFilter, ScalableCountingBloomFilter,
-    bits::Bits,
-    counters::{Counters, tally},
-    layers::{Cells, Layers, MAX_LAYERS, Series},
+    counters::tally,
+    layers::{Cells, Layer, Layers, MAX_LAYERS, Series},
     shape::{LINE, LOWEST_RATE, MAX_PROBES, Shape},
 };
 use crate::{
@@ -22,7 +19,6 @@ use crate::{
         methods::snapshot_methods,
         payload::{self, Check},
     },
-    sync::AtomicWord,
     table::Table,
 };
 
@@ -142,7 +138,7 @@ impl BloomHeader {
         if !(LOWEST_RATE..1.0).contains(&rate) {
             return Err(DecodeError::InvalidRate { rate });
         }
-        Ok(Self {
+        let header = Self {
             kind,
             cell_bits,
             number,
@@ -154,13 +150,27 @@ impl BloomHeader {
             capacity,
             rate,
             list: word(at::LIST),
-        })
+        };
+        if !kind.is_scalable() {
+            check_rate(&header.shape(), capacity as f64, rate)?;
+        }
+        Ok(header)
     }
 
     /// The shape of a filter that is not scalable.
     fn shape(&self) -> Shape {
         Shape::new(self.blocked, self.words as usize, self.cell_bits, self.number, self.seed)
     }
+}
+
+/// A rate that was asked for holds with so many keys.
+fn check_rate(shape: &Shape, keys: f64, rate: f64) -> Result<(), DecodeError> {
+    let at_capacity = shape.rate_at(keys);
+    // The last digits are a matter of rounding.
+    if at_capacity > rate * (1.0 + 1e-9) {
+        return Err(DecodeError::RateTooLow { rate, at_capacity });
+    }
+    Ok(())
 }
 
 /// Counts cells.
@@ -226,8 +236,10 @@ impl Check for Count<'_> {
     }
 }
 
-fn copy(from: &[AtomicWord], to: &mut [[u8; 8]]) {
-    to.iter_mut().zip(from).for_each(|(to, word)| *to = word.load_alone().to_le_bytes());
+/// Copies all words of one table.
+pub(super) fn copy(from: &impl Cells, to: &mut [[u8; 8]]) {
+    let _still = from.hold_still();
+    to.iter_mut().zip(from.table().words()).for_each(|(to, word)| *to = word.load_alone().to_le_bytes());
 }
 
 /// What can be copied, and made of a copy.
@@ -241,64 +253,67 @@ trait Content: Sized {
     fn form(&self) -> (bool, u32, u32);
 }
 
-macro_rules! content_of_one_table {
-    ($cells:ident) => {
-        impl Content for $cells {
-            fn words(&self) -> usize {
-                self.shape.words
-            }
+impl<C: Cells> Content for C {
+    fn words(&self) -> usize {
+        self.shape().words
+    }
 
-            fn copy(&self, words: &mut [[u8; 8]]) -> Result<u32, OtherSize> {
-                copy(self.table.words(), words);
-                Ok(0)
-            }
+    fn copy(&self, words: &mut [[u8; 8]]) -> Result<u32, OtherSize> {
+        copy(self, words);
+        Ok(0)
+    }
 
-            fn restored(header: &BloomHeader, table: Table) -> Result<Self, DecodeError> {
-                Ok(Self::of(table, header.shape()))
-            }
+    fn restored(header: &BloomHeader, table: Table) -> Result<Self, DecodeError> {
+        Ok(Self::of(table, header.shape())?)
+    }
 
-            fn form(&self) -> (bool, u32, u32) {
-                (self.shape.blocked, self.shape.cell_bits, self.shape.probes)
-            }
-        }
-    };
+    fn form(&self) -> (bool, u32, u32) {
+        let shape = self.shape();
+        (shape.blocked, shape.cell_bits, shape.probes)
+    }
 }
 
-content_of_one_table!(Bits);
-content_of_one_table!(Counters);
+/// Words of a snapshot of some layers.
+fn words_of<'a, C: Cells + 'a>(layers: impl Iterator<Item = &'a Layer<C>>) -> usize {
+    let (layers, words) = layers.fold((0, 0), |(layers, words), layer| (layers + 1, words + layer.cells.shape().words));
+    prefix(layers) + words
+}
 
 impl<C: Cells> Content for Layers<C> {
     fn words(&self) -> usize {
-        prefix(self.len()) + self.all().map(|layer| layer.cells.shape().words).sum::<usize>()
+        words_of(self.all())
     }
 
     fn copy(&self, words: &mut [[u8; 8]]) -> Result<u32, OtherSize> {
         // Those layers that are there now: a key whose insert returned before is in one of them.
-        let layers: Vec<&C> = self.all().map(|layer| &layer.cells).collect();
-        let needed = prefix(layers.len()) + layers.iter().map(|cells| cells.shape().words).sum::<usize>();
+        let len = self.len();
+        let layers = || self.all().take(len);
+        let needed = words_of(layers());
         if needed != words.len() {
             return Err(OtherSize { words: needed });
         }
-        let (front, mut rest) = words.split_at_mut(prefix(layers.len()));
-        let shapes = layers.iter().flat_map(|cells| {
-            let shape = cells.shape();
+        let (front, mut rest) = words.split_at_mut(prefix(len));
+        let shapes = layers().flat_map(|layer| {
+            let shape = layer.cells.shape();
             [shape.words as u64, shape.probes.into()]
         });
         let numbers = [self.series.growth.to_bits(), self.series.tightening.to_bits()].into_iter().chain(shapes);
         front.iter_mut().zip(numbers).for_each(|(word, number)| *word = number.to_le_bytes());
-        for cells in &layers {
-            let (own, others) = rest.split_at_mut(cells.shape().words);
-            copy(cells.table().words(), own);
+        for layer in layers() {
+            let (own, others) = rest.split_at_mut(layer.cells.shape().words);
+            copy(&layer.cells, own);
             rest = others;
         }
-        Ok(layers.len() as u32)
+        Ok(len as u32)
     }
 
     fn restored(header: &BloomHeader, table: Table) -> Result<Self, DecodeError> {
         let invalid = |field, value, allowed| DecodeError::InvalidField { field, value, allowed };
         let all = table.words();
-        let (front, mut rest) = all.split_at(header.prefix());
-        let front: Vec<u64> = front.iter().map(AtomicWord::load_alone).collect();
+        let (words, mut rest) = all.split_at(header.prefix());
+        let mut front = [0; prefix(MAX_LAYERS)];
+        let front = &mut front[..words.len()];
+        front.iter_mut().zip(words).for_each(|(number, word)| *number = word.load_alone());
         let series = Series {
             capacity: header.capacity,
             rate: header.rate,
@@ -312,35 +327,36 @@ impl<C: Cells> Content for Layers<C> {
             crate::BuildError::InvalidGrowthFactor { .. } => {
                 invalid("growth factor", front[0], "a number from 1 to 1024")
             }
-            _ => invalid("tightening ratio", front[1], "a number between 0 and 1"),
+            _ => invalid("tightening ratio", front[1], "greater than 0 and at most 1 - 2^-32"),
         })?;
         // All sizes are looked at before anything is made.
         let mut left = rest.len() as u64;
-        for shape in front[2..].as_chunks::<2>().0 {
-            let [words, probes] = *shape;
-            if words == 0 || words > left {
-                return Err(invalid("words of a layer", words, "at least 1, and no more than are left"));
+        let shape = |words, probes| Shape::new(false, words as usize, header.cell_bits, probes as u32, header.seed);
+        for (number, [words, probes]) in front[2..].as_chunks::<2>().0.iter().copied().enumerate() {
+            if words == 0 || words > left || words > MAX_BUCKETS {
+                let allowed = "at least 1, less than 2^32, and no more than are left";
+                return Err(invalid("words of a layer", words, allowed));
             }
             if probes == 0 || probes > MAX_PROBES.into() {
                 return Err(invalid("probes of a layer", probes, "1 to 64"));
             }
+            check_rate(&shape(words, probes), series.layer_capacity(number), series.layer_rate(number))?;
             left -= words;
         }
         if left != 0 {
             return Err(invalid("words", header.words, "those of all layers"));
         }
-        let mut layers = Vec::new();
-        for [words, probes] in front[2..].as_chunks::<2>().0 {
-            let (own, others) = rest.split_at(*words as usize);
-            let shape = Shape::new(false, own.len(), header.cell_bits, *probes as u32, header.seed);
-            let mut cells = C::new(shape, false)?;
-            for (word, from) in cells.table_mut().words_mut().iter_mut().zip(own) {
+        let mut layers = Self::empty(series)?;
+        for (number, [words, probes]) in front[2..].as_chunks::<2>().0.iter().copied().enumerate() {
+            let (own, others) = rest.split_at(words as usize);
+            let mut table = Table::to_fill(own.len())?;
+            for (word, from) in table.words_mut().iter_mut().zip(own) {
                 word.set(from.load_alone());
             }
-            layers.push(cells);
+            layers.restore(number, C::of(table, shape(words, probes))?)?;
             rest = others;
         }
-        Ok(Self::restored(series, layers.into_iter())?)
+        Ok(layers)
     }
 
     fn form(&self) -> (bool, u32, u32) {
@@ -350,7 +366,7 @@ impl<C: Cells> Content for Layers<C> {
 
 /// Snapshots of one type.
 macro_rules! snapshots {
-    ($filter:ident, $name:literal, $kind:ident, $taken:ident) => {
+    ($family:ident, $filter:ident, $name:literal, $kind:ident, $taken:ident) => {
         /// What a snapshot is taken of.
         struct $taken<'a, T: ?Sized, S>(&'a $filter<T, S>);
 
@@ -391,11 +407,17 @@ macro_rules! snapshots {
             }
         }
 
-        snapshot_methods!(bloom, $filter, $name, Kind::$kind, BloomHeader, $taken);
+        snapshot_methods!($family, $filter, $name, Kind::$kind, BloomHeader, $taken);
     };
 }
 
-snapshots!(BloomFilter, "bloom::BloomFilter", Bloom, TakenBloom);
-snapshots!(CountingBloomFilter, "bloom::CountingBloomFilter", Counting, TakenCounting);
-snapshots!(ScalableBloomFilter, "bloom::ScalableBloomFilter", Scalable, TakenScalable);
-snapshots!(ScalableCountingBloomFilter, "bloom::ScalableCountingBloomFilter", ScalableCounting, TakenScalableCounting);
+snapshots!(bloom, BloomFilter, "bloom::BloomFilter", Bloom, TakenBloom);
+snapshots!(counting, CountingBloomFilter, "bloom::CountingBloomFilter", Counting, TakenCounting);
+snapshots!(bloom, ScalableBloomFilter, "bloom::ScalableBloomFilter", Scalable, TakenScalable);
+snapshots!(
+    counting,
+    ScalableCountingBloomFilter,
+    "bloom::ScalableCountingBloomFilter",
+    ScalableCounting,
+    TakenScalableCounting
+);

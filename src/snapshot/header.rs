@@ -84,7 +84,7 @@ impl Sizes {
         8 * (8 * self.words).div_ceil(CHUNK as u64)
     }
 
-    /// Bytes in all: at most about 2<sup>35</sup>.
+    /// Bytes in all: at most about 2<sup>35</sup>, or for each of 64 layers.
     pub(crate) const fn total(self) -> u64 {
         HEADER as u64 + self.list() + 8 * self.words
     }

@@ -156,7 +156,7 @@ pub(crate) fn decode<H: Head, A>(
     Ok((header, table, accepted))
 }
 
-/// The list of checksums, of which there are at most some megabytes.
+/// The list of checksums: at most some megabytes, or for each of 64 layers. Grows with what comes.
 fn list(stream: &mut Stream<impl Read>, sizes: Sizes) -> Result<Vec<u8>, LoadError> {
     let mut list = Vec::new();
     let bytes = sizes.payload_at() - HEADER;

@@ -1,6 +1,6 @@
 //! The public methods of all filters that make snapshots and take them in. They are the same, so they are written once.
 
-/// What the documentation says of cuckoo filters and of Bloom filters, where it differs.
+/// What the documentation says of cuckoo filters, of Bloom filters, and of those of them that count, where it differs.
 macro_rules! text_for {
     (cuckoo, progress) => {
         "Waits for other snapshots, and for threads that are changing more than one word: a displaced insert, a kick, a removal of what may be displaced, a step of draining. \
@@ -10,18 +10,29 @@ macro_rules! text_for {
     (bloom, progress) => {
         "Waits for nobody, and nobody waits for it. A filter with layers is begun anew if one was added meanwhile: lock-free; else it is wait-free. (But for the allocator.)"
     };
+    (counting, progress) => {
+        "Waits for other snapshots, and for inserts and removals that have begun. While it copies the counters (of a filter with layers one layer after the other) inserts and removals \
+         wait, in other threads; look-ups never do. Those who waited go before the next snapshot. A filter with layers is begun anew if one was added meanwhile."
+    };
     (cuckoo, copying) => {
         "Copies the table, then goes through the copy. A filter that is being drained is drained first."
     };
-    (bloom, copying) => {
+    ($bloom:ident, copying) => {
         "Copies the table, then goes through the copy."
     };
     (cuckoo, reading) => {
         "Goes through the bytes, and twice through the table. Allocates the filter, and for a while an eighth of its table; nothing before the sizes are known to be those of \
          the bytes."
     };
-    (bloom, reading) => {
-        "Goes through the bytes. Allocates the filter, of one with layers for a while twice; nothing before the sizes are known to be those of the bytes."
+    ($bloom:ident, reading) => {
+        "Goes through the bytes. Allocates the filter, of one with layers for a while twice; nothing before the sizes are known to be those of the bytes. (Layers that it adds later have \
+         small pages.)"
+    };
+    (cuckoo, loading) => {
+        "The file is read in pieces: no more memory than for the filter itself."
+    };
+    ($bloom:ident, loading) => {
+        "The file is read in pieces: no more memory than for the filter itself, or if it has layers for a while twice as much."
     };
 }
 
@@ -33,7 +44,8 @@ macro_rules! snapshot_methods {
         ///
         /// A filter as bytes: the same bytes for the same table, on every machine; `docs/format.md` describes them. (The table depends on the order in which keys came,
         /// except in a filter that was built from hashes.) A snapshot taken while other threads work
-        /// holds every key whose insert returned before the call and that was not removed since; of what happens meanwhile, some.
+        /// holds every key whose insert returned before the call and that was not removed since; of what happens meanwhile, some operations, each of them wholly or not at all. (Of a key that
+        /// is put into a filter without removal meanwhile it may have some of the bits, which does no harm.)
         impl<T: ?Sized, S: $crate::StableBuildHasher> $filter<T, S> {
             /// Puts a snapshot at the end of `out`.
             ///
@@ -225,7 +237,8 @@ macro_rules! snapshot_methods {
             ///
             /// # Progress and complexity
             ///
-            /// Those of [`from_bytes`](Self::from_bytes), and of the system. The file is read in pieces: no more memory than for the filter itself.
+            /// Those of [`from_bytes`](Self::from_bytes), and of the system.
+            #[doc = $crate::snapshot::methods::text_for!($family, loading)]
             ///
             /// # Errors
             ///

@@ -8,7 +8,8 @@
 //! # Protocol of taking one
 //!
 //! 1. Room for all of it is made, and written to, so that no page has to be made while others wait.
-//! 2. The gate is closed ([`crate::gate`]): nobody changes more than one word, and a filter that grows has one table. The words are copied. The gate is opened.
+//! 2. The gate is closed ([`crate::gate`]): nobody changes more than one word (in a filter that counts, any), and a filter that grows has one table. The words are copied. The gate is opened.
+//!    (A filter of bits, which are only ever set, has no gate.)
 //! 3. Keys are counted, checksums are made, all in the copy.
 
 pub(crate) mod error;

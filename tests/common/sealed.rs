@@ -15,10 +15,16 @@ pub(crate) fn put(bytes: &mut [u8], at: usize, value: u64) {
     bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }
 
+/// Words of the payload: in the Bloom family, of kinds 3 on, the field says it, else it is doubled. `None` where that overflows.
+pub(crate) fn words(bytes: &[u8]) -> Option<u64> {
+    let (kind, doublings) = (bytes[10], u32::from(bytes[12]));
+    let words = word(bytes, 16);
+    if kind >= 3 { Some(words) } else { words.checked_shl(doublings).filter(|all| *all >> doublings == words) }
+}
+
 /// Where the payload begins.
 pub(crate) fn payload_at(bytes: &[u8]) -> usize {
-    let words = word(bytes, 16) << bytes[12];
-    HEADER + 8 * (8 * words as usize).div_ceil(CHUNK)
+    HEADER + 8 * (8 * words(bytes).unwrap() as usize).div_ceil(CHUNK)
 }
 
 /// Makes all checksums right, so that what was changed before is not noticed by them.

@@ -49,17 +49,22 @@ fn line(mixed: u64, lines: u64) -> usize {
     (((mixed >> 32) * lines + low) >> 32) as usize
 }
 
-/// Sets the bits of a key; how many were not set.
+/// Sets the bits of a key; how many were not set. Only the words that lack a bit are written to, and which do is found without a branch.
 #[inline]
 pub(super) fn insert(table: &Table, shape: &Shape, mixed: u64) -> u32 {
     let words = &lines(table)[line(mixed, shape.lines())];
     let mut set = 0;
     for factor in &LINE_FACTORS[..shape.probes as usize / LINE] {
         let bits = mixed.wrapping_mul(*factor);
-        for (index, word) in words.iter().enumerate() {
+        let mut missing = words.iter().enumerate().fold(0_u32, |missing, (index, word)| {
+            missing | u32::from(word.peek_alone() & bit(bits, index) == 0) << index
+        });
+        while missing != 0 {
+            let index = missing.trailing_zeros() as usize;
             let bit = bit(bits, index);
-            let is_new = word.peek_alone() & bit == 0 && word.set_bits(bit) & bit == 0;
-            set += u32::from(is_new);
+            // Another thread may have set it in between: it counts for one of them.
+            set += u32::from(words[index].set_bits(bit) & bit == 0);
+            missing &= missing - 1;
         }
     }
     set
