@@ -23,6 +23,10 @@ pub(super) fn look_up_bits(probes: Probes<'_>, hashes: &[u64], found: &mut [bool
     super::probes::look_up::<Two>(probes, hashes, found);
 }
 
+pub(super) fn insert_bits(probes: Probes<'_>, hashes: &[u64]) {
+    super::probes::insert::<Two>(probes, hashes);
+}
+
 #[cfg(feature = "growth")]
 pub(super) fn look_up_in_two<G: Live>(
     tables: &TwoTables<'_, G>,
@@ -106,6 +110,7 @@ impl Vector for Two {
         Self(unsafe { vshlq_u64(self.0, vdupq_n_s64(-i64::from(BITS))) })
     }
 
+    #[cfg(feature = "growth")]
     #[inline(always)]
     fn shift_right_by(self, bits: Self) -> Self {
         // SAFETY: NEON is part of the target.

@@ -164,6 +164,24 @@ pub(crate) fn contains_bits(backend: Backend, probes: Probes<'_>, hashes: &[u64]
     }
 }
 
+/// Sets all bits of the probes of each hash, on a backend that has to be available.
+pub(crate) fn insert_bits(backend: Backend, probes: Probes<'_>, hashes: &[u64]) {
+    assert!(backend.is_available(), "{backend:?} is not available");
+    match backend {
+        Backend::Swar => swar::insert_bits(probes, hashes),
+        #[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
+        Backend::Neon => aarch64::insert_bits(probes, hashes),
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: the backend is available, so the processor has its features.
+        Backend::Avx2 => unsafe { x86_64::insert_bits_avx2(probes, hashes) },
+        #[cfg(all(target_arch = "x86_64", not(loom)))]
+        // SAFETY: as above.
+        Backend::Avx512 => unsafe { x86_64::insert_bits_avx512(probes, hashes) },
+        #[allow(unreachable_patterns, reason = "which are left depends on the target")]
+        Backend::Neon | Backend::Avx2 | Backend::Avx512 => unreachable!("{backend:?} is not available"),
+    }
+}
+
 /// Puts the indices of those hashes that `contains` finds at the end of `selected`.
 #[track_caller]
 pub(crate) fn select(hashes: &[u64], selected: &mut Vec<u32>, contains: impl Fn(&[u64], &mut [bool])) {
@@ -221,6 +239,7 @@ trait Vector: Copy {
     fn shift_left<const BITS: u32>(self) -> Self;
     fn shift_right<const BITS: u32>(self) -> Self;
     /// Each lane by a number of its own, less than 64.
+    #[cfg(feature = "growth")]
     fn shift_right_by(self, bits: Self) -> Self;
     /// The 64-bit products of the low halves.
     fn mul_low_halves(self, other: Self) -> Self;
@@ -229,6 +248,18 @@ trait Vector: Copy {
     fn mul(self, other: Self) -> Self {
         let cross = self.shift_right::<32>().mul_low_halves(other).add(self.mul_low_halves(other.shift_right::<32>()));
         self.mul_low_halves(other).add(cross.shift_left::<32>())
+    }
+    /// One bit for each of these places that is set: a place has the index of the word, which is in range, in its high half, and that of the bit in the six bits below.
+    #[inline(always)]
+    fn bits(words: &[AtomicWord], places: Self) -> u32 {
+        let (mut indices, mut shifts) = ([0; MOST_LANES], [0; MOST_LANES]);
+        places.shift_right::<32>().store(&mut indices);
+        places.shift_right::<26>().store(&mut shifts);
+        let lanes = indices[..Self::LANES].iter().zip(shifts).enumerate();
+        lanes.fold(0, |bits, (lane, (index, shift))| {
+            let word = words[*index as usize].load_alone() >> (shift & 63);
+            bits | (word as u32 & 1) << lane
+        })
     }
     /// One bit for each lane that is not 0.
     fn nonzero(self) -> u32;

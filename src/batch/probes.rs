@@ -1,32 +1,20 @@
-//! Bits that lie anywhere: batches of look-ups in the standard form of a Bloom filter, many keys at a time, the same probe of each.
+//! Bits that lie anywhere: batches of look-ups in the standard form of a Bloom filter.
 //!
-//! 1. *Ask* (in memory): hash a vector of keys and prefetch the words of their first probes.
-//! 2. *Decide*, [`AHEAD`] keys later: those first probes tell most absent keys. The others queue up.
-//! 3. *Ask again* (in memory), for each full vector of the queue: prefetch the words of all other probes.
-//! 4. *Finish*, [`LAG`] keys of the queue later: the other probes, until no key of the vector is left.
+//! A group of keys at a time, each step for a vector of them at once:
 //!
-//! In cache nothing is asked for, and each stage follows the one before at once.
+//! 1. (In memory: the words of the first few bits are asked for.)
+//! 2. Those bits are looked at, without a branch that depends on a key. That tells most absent keys; the others move together.
+//! 3. (In memory: the words of the rest of their bits are asked for.)
+//! 4. Those bits are looked at, until none of the vector has all of them so far.
 //!
-//! Any 64-bit number has probes that are in range, so the last vector of a batch, and of the queue, may be filled up with what was there before. Bits are only ever set, so the
-//! order in which they are read does not matter (`bloom`, "Orderings").
+//! Any 64-bit number has probes that are in range, so vectors may be filled up with what was there before. Bits are only ever set, so the order in which they are read does not
+//! matter (`bloom`, "Orderings").
 
-use super::{MOST_LANES, Vector, mix, spread};
+use super::{GROUP, MOST_LANES, Vector, mix, spread};
 use crate::{hash::REMIX, sync::AtomicWord, table::Table};
 
-/// Probes that are looked at before the keys that are absent are sorted out.
+/// Bits that are looked at before the keys that are absent are sorted out. In memory lines count: for an absent key two are touched in the mean, when every second bit is set.
 const FIRST: u32 = 2;
-
-/// Keys between a prefetch and its use.
-const AHEAD: usize = 32;
-
-/// Places for keys whose first words are asked for: as many, and a vector.
-const RING: usize = 64;
-
-/// Queued keys between the same for the other words.
-const LAG: usize = 8;
-
-/// Room for queued keys. Those that are left, fewer than [`LAG`] and four vectors, move to the front when it is used up.
-const QUEUE: usize = 128;
 
 /// Where the bits of a hash are.
 #[derive(Clone, Copy, Debug)]
@@ -42,29 +30,13 @@ pub(crate) struct Probes<'a> {
 }
 
 /// What every vector needs, see `super::Constants`.
-struct Constants<'a, V> {
-    words: &'a [AtomicWord],
+struct Constants<V> {
     len: V,
     key: V,
     remix: V,
     factor: V,
-    /// From the first probe to the first of the others.
-    skip: V,
-    one: V,
-    bits: V,
+    /// The number of each lane.
     lanes: V,
-}
-
-/// Keys that have the bits of their first probes, in order.
-struct Queue {
-    // With room for a vector that begins at the last of them.
-    states: [u64; QUEUE + MOST_LANES],
-    keys: [u64; QUEUE + MOST_LANES],
-    len: usize,
-    /// How many of them have their other words asked for: whole vectors.
-    asked: usize,
-    /// How many of those are answered: whole vectors.
-    done: usize,
 }
 
 #[inline(always)]
@@ -79,67 +51,103 @@ pub(super) fn look_up<V: Vector>(probes: Probes<'_>, hashes: &[u64], found: &mut
 #[inline(always)]
 fn look_up_in<V: Vector, const CACHED: bool>(probes: Probes<'_>, hashes: &[u64], found: &mut [bool]) {
     let constants = Constants::<V>::new(&probes);
-    let ahead = if CACHED { 0 } else { AHEAD };
-    let first = FIRST.min(probes.count);
+    let (table, words) = (probes.table, probes.table.words());
+    let first = probes.count.min(FIRST);
     let others = probes.count - first;
-    let mut states = [0; RING];
-    let mut queue = Queue { states: [0; QUEUE + MOST_LANES], keys: [0; QUEUE + MOST_LANES], len: 0, asked: 0, done: 0 };
-    let vectors = hashes.len().next_multiple_of(V::LANES);
-    for key in (0..vectors + ahead).step_by(V::LANES) {
-        if key < vectors {
-            let state = constants.mixed(load(&hashes[key..]));
-            state.store(&mut states[key % RING..]);
+    let mut states = [0; GROUP];
+    // Those that are left, and their numbers; with room for a vector behind them.
+    let mut left = [0; GROUP + MOST_LANES];
+    let mut keys = [0; GROUP + MOST_LANES];
+    for (hashes, found) in hashes.chunks(GROUP).zip(found.chunks_mut(GROUP)) {
+        states[..hashes.len()].copy_from_slice(hashes);
+        let vectors = (0..hashes.len()).step_by(V::LANES);
+        for key in vectors.clone() {
+            let state = constants.mixed(V::load(&states[key..]));
+            state.store(&mut states[key..]);
             if !CACHED {
-                constants.prefetch(probes.table, state, first);
+                constants.ask(table, state, first, V::LANES);
             }
         }
-        if key >= ahead {
-            let key = key - ahead;
-            let state = V::load(&states[key % RING..]);
-            let len = V::LANES.min(found.len() - key);
-            let hits = constants.look(state, first) & ((1 << len) - 1);
-            spread(hits, &mut found[key..][..len]);
-            if others > 0 {
-                queue.push(&constants, key, state, hits);
+        let mut len = 0;
+        for key in vectors {
+            let (mut hits, state) = constants.look(words, V::load(&states[key..]), first);
+            let found = &mut found[key..];
+            let lanes = V::LANES.min(found.len());
+            hits &= (1 << lanes) - 1;
+            spread(hits, &mut found[..lanes]);
+            state.store_some(hits, &mut left[len..]);
+            V::splat(key as u64).add(constants.lanes).store_some(hits, &mut keys[len..]);
+            len += hits.count_ones() as usize;
+        }
+        if others == 0 {
+            continue;
+        }
+        let vectors = (0..len).step_by(V::LANES);
+        if !CACHED {
+            for key in vectors.clone() {
+                constants.ask(table, V::load(&left[key..]), others, V::LANES.min(len - key));
             }
         }
-        if !CACHED && queue.len - queue.asked >= V::LANES {
-            queue.ask(&constants, probes.table, others);
+        for key in vectors {
+            let hits = constants.look(words, V::load(&left[key..]), others).0;
+            for (lane, key) in keys[key..len].iter().take(V::LANES).enumerate() {
+                found[*key as usize] = hits >> lane & 1 != 0;
+            }
         }
-        let (asked, lag) = if CACHED { (queue.len, 0) } else { (queue.asked, LAG) };
-        if asked - queue.done >= lag + V::LANES {
-            queue.finish(&constants, others, found);
-        }
-    }
-    while queue.done < queue.len {
-        queue.finish(&constants, others, found);
     }
 }
 
-/// The first lanes of `values`, or as many as there are.
+/// Keys whose bits are set together: fewer than are looked up, as all lines of each are asked for.
+const INSERTED: usize = GROUP / 4;
+
+/// Sets all bits of each hash. What is in already is only looked at; for the others every bit is set, whether it was or not, since a locked instruction takes less time than a branch that
+/// is mispredicted every second time.
 #[inline(always)]
-fn load<V: Vector>(values: &[u64]) -> V {
-    if values.len() >= V::LANES {
-        return V::load(values);
+pub(super) fn insert<V: Vector>(probes: Probes<'_>, hashes: &[u64]) {
+    let constants = Constants::<V>::new(&probes);
+    let (table, words) = (probes.table, probes.table.words());
+    let mut states = [0; INSERTED];
+    for hashes in hashes.chunks(INSERTED) {
+        states[..hashes.len()].copy_from_slice(hashes);
+        let vectors = (0..hashes.len()).step_by(V::LANES);
+        for key in vectors.clone() {
+            let state = constants.mixed(V::load(&states[key..]));
+            state.store(&mut states[key..]);
+            if !probes.cached {
+                constants.ask(table, state, probes.count, V::LANES);
+            }
+        }
+        for key in vectors {
+            let mut state = V::load(&states[key..]);
+            let lanes = V::LANES.min(hashes.len() - key);
+            let missing = !constants.look(words, state, probes.count).0 & ((1 << lanes) - 1);
+            if missing == 0 {
+                continue;
+            }
+            for _ in 0..probes.count {
+                let place = constants.place(state);
+                let (mut indices, mut shifts) = ([0; MOST_LANES], [0; MOST_LANES]);
+                place.shift_right::<32>().store(&mut indices);
+                place.shift_right::<26>().store(&mut shifts);
+                for (lane, (index, shift)) in indices[..lanes].iter().zip(shifts).enumerate() {
+                    if missing >> lane & 1 != 0 {
+                        words[*index as usize].set_bits(1 << (shift & 63));
+                    }
+                }
+                state = state.mul(constants.factor);
+            }
+        }
     }
-    let mut lanes = [0; MOST_LANES];
-    lanes[..values.len()].copy_from_slice(values);
-    V::load(&lanes)
 }
 
-impl<'a, V: Vector> Constants<'a, V> {
+impl<V: Vector> Constants<V> {
     #[inline(always)]
-    fn new(probes: &Probes<'a>) -> Self {
-        let words = probes.table.words();
+    fn new(probes: &Probes<'_>) -> Self {
         Self {
-            words,
-            len: V::splat(words.len() as u64),
+            len: V::splat(probes.table.words().len() as u64),
             key: V::splat(probes.key),
             remix: V::splat(REMIX),
             factor: V::splat(probes.factor),
-            skip: V::splat((0..FIRST).fold(1, |product: u64, _| product.wrapping_mul(probes.factor))),
-            one: V::splat(1),
-            bits: V::splat(63),
             lanes: V::load(&[0, 1, 2, 3, 4, 5, 6, 7]),
         }
     }
@@ -156,62 +164,34 @@ impl<'a, V: Vector> Constants<'a, V> {
         state.shift_right::<32>().mul_low_halves(self.len).add(state.mul_low_halves(self.len).shift_right::<32>())
     }
 
-    /// One bit for each lane of which so many probes, from this one on, find their bits set.
+    /// One bit for each lane of which so many probes, from this one on, find their bits set; and the probe after those, if there is such a lane.
     #[inline(always)]
-    fn look(&self, mut state: V, count: u32) -> u32 {
+    fn look(&self, words: &[AtomicWord], mut state: V, count: u32) -> (u32, V) {
         let mut hits = (1 << V::LANES) - 1;
-        for _ in 0..count {
-            let place = self.place(state);
-            let words = V::gather_words(self.words, place.shift_right::<32>());
-            hits &= words.shift_right_by(place.shift_right::<26>().and(self.bits)).and(self.one).nonzero();
+        if !count.is_multiple_of(2) {
+            hits = V::bits(words, self.place(state));
+            state = state.mul(self.factor);
+        }
+        // Two at a time: a branch for each would take longer than what it saves.
+        for _ in 0..count / 2 {
             if hits == 0 {
                 break;
             }
-            state = state.mul(self.factor);
+            let next = state.mul(self.factor);
+            hits &= V::bits(words, self.place(state)) & V::bits(words, self.place(next));
+            state = next.mul(self.factor);
         }
-        hits
+        (hits, state)
     }
 
+    /// Asks for the words of so many probes, from this one on, of the first `len` lanes.
     #[inline(always)]
-    fn prefetch(&self, table: &Table, mut state: V, count: u32) {
+    fn ask(&self, table: &Table, mut state: V, count: u32, len: usize) {
         for _ in 0..count {
-            let mut lanes = [0; MOST_LANES];
-            self.place(state).shift_right::<32>().store(&mut lanes);
-            lanes[..V::LANES].iter().for_each(|word| table.prefetch(*word as usize));
+            let mut words = [0; MOST_LANES];
+            self.place(state).shift_right::<32>().store(&mut words);
+            words[..len].iter().for_each(|word| table.prefetch(*word as usize));
             state = state.mul(self.factor);
         }
-    }
-}
-
-impl Queue {
-    /// Takes those keys of the vector from `key` on that `hits` names.
-    #[inline(always)]
-    fn push<V: Vector>(&mut self, constants: &Constants<'_, V>, key: usize, state: V, hits: u32) {
-        if self.len + V::LANES > QUEUE {
-            self.states.copy_within(self.done..self.len, 0);
-            self.keys.copy_within(self.done..self.len, 0);
-            (self.len, self.asked, self.done) = (self.len - self.done, self.asked.saturating_sub(self.done), 0);
-        }
-        state.mul(constants.skip).store_some(hits, &mut self.states[self.len..]);
-        V::splat(key as u64).add(constants.lanes).store_some(hits, &mut self.keys[self.len..]);
-        self.len += hits.count_ones() as usize;
-    }
-
-    /// Third stage.
-    #[inline(always)]
-    fn ask<V: Vector>(&mut self, constants: &Constants<'_, V>, table: &Table, others: u32) {
-        constants.prefetch(table, V::load(&self.states[self.asked..]), others);
-        self.asked += V::LANES;
-    }
-
-    /// Fourth stage.
-    #[inline(always)]
-    fn finish<V: Vector>(&mut self, constants: &Constants<'_, V>, others: u32, found: &mut [bool]) {
-        let hits = constants.look(V::load(&self.states[self.done..]), others);
-        let len = V::LANES.min(self.len - self.done);
-        for (lane, key) in self.keys[self.done..][..len].iter().enumerate() {
-            found[*key as usize] = hits >> lane & 1 != 0;
-        }
-        self.done += len;
     }
 }

@@ -40,6 +40,16 @@ pub(super) fn look_up_bits_avx2(probes: Probes<'_>, hashes: &[u64], found: &mut 
     super::probes::look_up::<Four>(probes, hashes, found);
 }
 
+#[target_feature(enable = "avx2")]
+pub(super) fn insert_bits_avx2(probes: Probes<'_>, hashes: &[u64]) {
+    super::probes::insert::<Four>(probes, hashes);
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+pub(super) fn insert_bits_avx512(probes: Probes<'_>, hashes: &[u64]) {
+    super::probes::insert::<Eight>(probes, hashes);
+}
+
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(super) fn look_up_bits_avx512(probes: Probes<'_>, hashes: &[u64], found: &mut [bool]) {
     super::probes::look_up::<Eight>(probes, hashes, found);
@@ -185,6 +195,7 @@ impl Vector for Four {
         Self(unsafe { _mm256_srl_epi64(self.0, _mm_cvtsi32_si128(BITS.cast_signed())) })
     }
 
+    #[cfg(feature = "growth")]
     #[inline(always)]
     fn shift_right_by(self, bits: Self) -> Self {
         // SAFETY: only runs where the features were detected, see the module.
@@ -305,6 +316,7 @@ impl Vector for Eight {
         Self(unsafe { _mm512_srli_epi64::<BITS>(self.0) })
     }
 
+    #[cfg(feature = "growth")]
     #[inline(always)]
     fn shift_right_by(self, bits: Self) -> Self {
         // SAFETY: only runs where the features were detected, see the module.
@@ -322,6 +334,18 @@ impl Vector for Eight {
         // Compressed in a register and stored as a whole: AMD's Zen takes a hundred cycles to compress into memory.
         // SAFETY: only runs where the features were detected, see the module.
         Self(unsafe { _mm512_maskz_compress_epi64(mask as u8, self.0) }).store(values);
+    }
+
+    /// Here it is faster to gather them.
+    #[inline(always)]
+    fn bits(words: &[AtomicWord], places: Self) -> u32 {
+        let words = Self::gather_words(words, places.shift_right::<32>());
+        // SAFETY: only runs where the features were detected, see the module.
+        unsafe {
+            // The count modulo 64.
+            let bits = _mm512_rorv_epi64(words.0, places.shift_right::<26>().0);
+            _mm512_test_epi64_mask(bits, _mm512_set1_epi64(1)).into()
+        }
     }
 
     #[inline(always)]

@@ -61,7 +61,7 @@ impl<T: ?Sized, S> BloomFilter<T, S> {
     ///
     /// # Complexity
     ///
-    /// Constant: as many words as the key has probes, of which those are written that lack a bit.
+    /// Constant: as many words as the key has probes, which are written to unless the key is found already (in the blocked form only those that lack a bit).
     ///
     /// ```
     /// let filter = koel::bloom::BloomFilter::<u64>::with_capacity(100);
@@ -92,7 +92,7 @@ impl<T: ?Sized, S> BloomFilter<T, S> {
         self.raw.insert(hash) != 0
     }
 
-    /// [`insert_hash`](Self::insert_hash) for many hashes. Their words are asked for before the first is needed.
+    /// [`insert_hash`](Self::insert_hash) for many hashes. Their words are asked for before the first is needed, and computed by vectors of hashes.
     ///
     /// # Progress and complexity
     ///
