@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # In test mode, like cargo bench -- --test, but with what other checks have built already.
-cargo test --locked --release --bench ops
+cargo test --locked --all-features --bench ops
 
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT

@@ -11,4 +11,4 @@ grep -v -e '^//' -e '^$' /usr/share/publicsuffix/public_suffix_list.dat >"$keys/
 cut -d ';' -f 2 /usr/share/unicode/UnicodeData.txt >"$keys/unicode-names"
 
 KOEL_KEY_FILES=$keys/words:$keys/public-suffixes:$keys/unicode-names \
-    cargo test --locked --release --test real_keys -- --ignored --nocapture
+    cargo test --locked --all-features --test real_keys -- --ignored --nocapture

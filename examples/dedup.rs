@@ -200,20 +200,23 @@ impl Kind {
 struct Window {
     filters: RwLock<[Box<dyn Memory>; 2]>,
     capacity: u64,
-    /// Lines that the newer one has, but for those of the parts that are being worked on.
+    /// Lines that the newer one has, but for fewer than [`step`](Self::step) of each thread.
     taken: AtomicU64,
+    step: u64,
     rotations: AtomicU64,
     hasher: Xxh3,
 }
 
 impl Window {
-    fn new(kind: Kind, capacity: usize, rate: f64) -> std::result::Result<Self, BuildError> {
+    fn new(kind: Kind, capacity: usize, rate: f64, threads: usize) -> std::result::Result<Self, BuildError> {
         // A line may be taken for one in either filter.
         let build = || kind.build(capacity, rate / 2.0);
         Ok(Self {
             filters: RwLock::new([build()?, build()?]),
             capacity: capacity as u64,
             taken: AtomicU64::new(0),
+            // All threads together pass the capacity by a 64th, in filters that do not refuse that.
+            step: (capacity / (64 * threads)).clamp(1, 1 << 10) as u64,
             rotations: AtomicU64::new(0),
             hasher: Xxh3::new(),
         })
@@ -223,53 +226,65 @@ impl Window {
     ///
     /// All threads do so at once: the lock only keeps the filters from being rotated meanwhile. So while it is held nobody puts lines into the older filter, and of those who find
     /// that a line is not there exactly one puts it into the newer one.
-    fn keep_new(&self, part: &[u8], kept: &mut Vec<u8>) -> (u64, u64) {
+    fn keep_new(&self, part: &[u8], kept: &mut Vec<u8>) -> Result<(u64, u64)> {
         let (mut lines, mut unique) = (0, 0);
-        // The last rotation, and how many lines were new since.
+        // The last rotation, and how many lines were new since, as far as they are not noted.
         let mut since = (0, 0);
         for line in part.split_inclusive(|byte| *byte == b'\n') {
             // The last line of a file is the same with a line break and without.
             let key = line.strip_suffix(b"\n").unwrap_or(line);
             lines += 1;
-            if let Some(rotation) = self.new_since(key) {
+            if let Some(rotation) = self.new_since(key)? {
                 kept.extend_from_slice(line);
                 unique += 1;
                 since = if since.0 == rotation { (rotation, since.1 + 1) } else { (rotation, 1) };
-            }
-        }
-        let _filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
-        if self.rotations.load(Ordering::Relaxed) == since.0 {
-            self.taken.fetch_add(since.1, Ordering::Relaxed);
-        }
-        (lines, unique)
-    }
-
-    /// Puts a line in if it is new, and says after which rotation that was.
-    fn new_since(&self, key: &[u8]) -> Option<u64> {
-        let hash = self.hasher.hash_one(key);
-        loop {
-            {
-                let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
-                let [newer, older] = &*filters;
-                if older.contains_hash(hash) {
-                    return None;
-                }
-                if let Ok(is_new) = newer.insert_if_absent(hash) {
-                    // The number changes only under the lock.
-                    return is_new.then(|| self.rotations.load(Ordering::Relaxed));
+                if since.1 == self.step {
+                    self.note(since);
+                    since.1 = 0;
                 }
             }
-            // Refused, as it can be when many have passed its capacity at once. Not if another thread has rotated since.
-            self.rotate(|newer| newer.estimated_len() as u64 > self.capacity / 2);
         }
+        self.note(since);
+        Ok((lines, unique))
     }
 
-    /// Rotates if the newer filter has taken its capacity.
-    fn rotate_if_full(&self) {
+    /// Notes that the newer filter has taken so many lines since a rotation, and rotates if it is full.
+    fn note(&self, (rotation, lines): (u64, u64)) {
         let is_full = || self.taken.load(Ordering::Relaxed) >= self.capacity;
+        {
+            let _filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
+            if self.rotations.load(Ordering::Relaxed) == rotation {
+                self.taken.fetch_add(lines, Ordering::Relaxed);
+            }
+        }
         if is_full() {
             // Asked again: another thread may have been faster.
             self.rotate(|_| is_full());
+        }
+    }
+
+    /// Puts a line in if it is new, and says after which rotation that was.
+    fn new_since(&self, key: &[u8]) -> Result<Option<u64>> {
+        let hash = self.hasher.hash_one(key);
+        loop {
+            let (rotation, error) = {
+                let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
+                let [newer, older] = &*filters;
+                if older.contains_hash(hash) {
+                    return Ok(None);
+                }
+                // The number changes only under the lock.
+                let rotation = self.rotations.load(Ordering::Relaxed);
+                match newer.insert_if_absent(hash) {
+                    Ok(is_new) => return Ok(is_new.then_some(rotation)),
+                    Err(error) => (rotation, error),
+                }
+            };
+            // Refused, as it can be when many have passed its capacity at once. Not if another thread has rotated since.
+            self.rotate(|newer| newer.estimated_len() as u64 > self.capacity / 2);
+            if self.rotations.load(Ordering::Relaxed) == rotation {
+                return Err(error.into());
+            }
         }
     }
 
@@ -300,9 +315,9 @@ fn next_part(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
 }
 
 fn run(args: &Args) -> Result<()> {
-    let window = Window::new(args.filter, usize::try_from(args.window)?, args.rate)?;
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let threads = args.threads.map_or(cores, |threads| threads as usize);
+    let window = Window::new(args.filter, usize::try_from(args.window)?, args.rate, threads)?;
     let (mut input, len): (Box<dyn BufRead>, Option<u64>) = match &args.file {
         Some(path) => {
             let file = File::open(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
@@ -332,8 +347,7 @@ fn run(args: &Args) -> Result<()> {
         let mut kept = Vec::new();
         while let Some(part) = next() {
             kept.clear();
-            let (all, new) = window.keep_new(&part, &mut kept);
-            window.rotate_if_full();
+            let (all, new) = window.keep_new(&part, &mut kept)?;
             output.lock().unwrap_or_else(PoisonError::into_inner).write_all(&kept)?;
             lines.fetch_add(all, Ordering::Relaxed);
             unique.fetch_add(new, Ordering::Relaxed);

@@ -3,12 +3,10 @@
 //! It is most of the work of loading a snapshot and a good part of packing a table, and the homes lie anywhere: so words are gone through a part at a time, the homes of
 //! a part are asked for together, and the steps in between are free of branches that would be mispredicted.
 
-use alloc::boxed::Box;
-
 use crate::{
     hash::{Generation, Geometry},
-    memory::{AllocError, try_boxed},
-    table,
+    memory::AllocError,
+    table::{self, Scratch},
     word::{Layout, Slot},
 };
 
@@ -20,7 +18,7 @@ const MOST: usize = PART * *Layout::SLOTS.end();
 
 /// The displaced fingerprints of each home, and the layout and geometry by which they are found.
 pub(crate) struct Displaced {
-    counts: Box<[u8]>,
+    counts: Scratch<u8>,
     layout: Layout,
     geometry: Geometry,
     /// Places of words that have displaced slots. The ends of this list and the next are written to always, and kept only if it counts.
@@ -40,7 +38,7 @@ pub(crate) struct Single {
 impl Displaced {
     pub(crate) fn new(buckets: usize, layout: Layout, geometry: Geometry) -> Result<Self, AllocError> {
         Ok(Self {
-            counts: try_boxed(buckets, || 0)?,
+            counts: Scratch::new(buckets)?,
             layout,
             geometry,
             crowded: [0; PART],

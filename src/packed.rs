@@ -17,7 +17,7 @@ use crate::{
     raw::RawFilter,
     sizing::{self, Plan},
     sync::AtomicWord,
-    table,
+    table::{self, Scratch},
     word::{self, Layout, Slot},
 };
 
@@ -36,6 +36,8 @@ struct Walk {
     steps: u32,
     /// Whether it was looked where the fingerprints of the bucket could go.
     looked: bool,
+    /// Whether the word was asked for to which one of them is about to go.
+    aimed: bool,
 }
 
 /// A filter of a set of hashes, for as many keys, and how many these are. Hashes that repeat are one key.
@@ -47,7 +49,8 @@ pub(crate) fn build(
     seed: u64,
     huge_pages: bool,
 ) -> Result<(RawFilter, usize), BuildError> {
-    let mixed = sorted_set(hashes, &Geometry::mixer(seed))?;
+    let (sorted, len) = sorted_set(hashes, &Geometry::mixer(seed))?;
+    let mixed = &sorted[..len];
     let capacity = capacity.max(mixed.len());
     let largest = sizing::plan(capacity, rate, slots)?;
     // Room for keys that come later, step by step, takes the table that a filter of that capacity has.
@@ -55,7 +58,7 @@ pub(crate) fn build(
     loop {
         let geometry = Geometry::new(plan.buckets, plan.layout, seed);
         let mut raw = RawFilter::new(plan.layout, geometry, huge_pages)?;
-        if fill(&mut raw, &geometry, &mixed)? {
+        if fill(&mut raw, &geometry, mixed)? {
             raw.counters.set_keys(mixed.len());
             return Ok((raw, capacity));
         }
@@ -75,12 +78,13 @@ fn fill(raw: &mut RawFilter, geometry: &Geometry, mixed: &[u64]) -> Result<bool,
     let slots = layout.slots();
     let mut packing = Packing {
         words: raw.words_mut(),
-        free: try_boxed(geometry.buckets(), || slots as u8)?,
+        free: Scratch::new(geometry.buckets())?,
         layout,
         geometry,
         random: 1,
         far: geometry.buckets() >= FAR,
     };
+    packing.free.fill(slots as u8);
     let mut rest: Vec<Class> = Vec::new();
     // The home that is being filled, its word and how many are in it.
     let (mut bucket, mut word, mut len) = (0, 0, 0);
@@ -109,7 +113,7 @@ fn fill(raw: &mut RawFilter, geometry: &Geometry, mixed: &[u64]) -> Result<bool,
 struct Packing<'a> {
     words: &'a mut [AtomicWord],
     /// Empty slots of each bucket.
-    free: Box<[u8]>,
+    free: Scratch<u8>,
     layout: Layout,
     geometry: &'a Geometry,
     random: u64,
@@ -158,7 +162,7 @@ impl Packing<'_> {
     fn set_out(&self, class: Class) -> Walk {
         self.prefetch(class.home);
         table::prefetch(&raw const self.free[self.geometry.other(class.home, class.fingerprint)]);
-        Walk { bucket: class.home, carried: Slot::at_home(class.fingerprint), steps: 0, looked: false }
+        Walk { bucket: class.home, carried: Slot::at_home(class.fingerprint), steps: 0, looked: false, aimed: false }
     }
 
     #[inline]
@@ -173,6 +177,10 @@ impl Packing<'_> {
         if steps == 0 {
             let away = self.geometry.other(bucket, carried.fingerprint());
             if self.free[away] > 0 && away != bucket {
+                if self.far && !walk.aimed {
+                    self.prefetch(away);
+                    return Some(Walk { aimed: true, ..walk });
+                }
                 self.put(away, carried.elsewhere());
                 return None;
             }
@@ -183,7 +191,7 @@ impl Packing<'_> {
         for slot in self.layout.taken(self.words[bucket].load()) {
             table::prefetch(&raw const self.free[self.geometry.other(bucket, slot.fingerprint())]);
         }
-        Some(Walk { looked: true, ..walk })
+        Some(Walk { looked: true, aimed: false, ..walk })
     }
 
     /// One step, to a full bucket: whichever fingerprint could move from there to a bucket with an empty slot does; if there is none, one that is drawn at random moves all
@@ -194,7 +202,16 @@ impl Packing<'_> {
         let word = self.words[bucket].load();
         let geometry = self.geometry;
         let slots = || self.layout.taken(word).map(|slot| (slot, geometry.other(bucket, slot.fingerprint())));
-        let lane = slots().position(|(_, other)| self.free[other] > 0 && other != bucket).unwrap_or_else(|| {
+        let into_empty = slots().enumerate().find(|(_, (_, other))| self.free[*other] > 0 && *other != bucket);
+        if let Some((_, (_, other))) = into_empty
+            && self.far
+            && !walk.aimed
+        {
+            // By the next turn another walk may have taken the slot: then it is looked for again.
+            self.prefetch(other);
+            return Some(Walk { aimed: true, ..walk });
+        }
+        let lane = into_empty.map(|(lane, _)| lane).unwrap_or_else(|| {
             // A linear congruential generator (Knuth's constants): its high bits are the random ones.
             self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             (((self.random >> 32) * self.layout.slots() as u64) >> 32) as usize
@@ -210,7 +227,7 @@ impl Packing<'_> {
             return None;
         }
         self.prefetch(other);
-        Some(Walk { bucket: other, carried: slot.elsewhere(), steps: steps + 1, looked: false })
+        Some(Walk { bucket: other, carried: slot.elsewhere(), steps: steps + 1, looked: false, aimed: false })
     }
 
     /// Gives each bucket the number of its fingerprints that are displaced.
@@ -255,17 +272,14 @@ fn sort_nearly_sorted(numbers: &mut [u64]) {
     }
 }
 
-/// All remixed hashes, sorted, each once. Two rounds of distributing by the highest bits, which are evenly spread (unless somebody chose the hashes, then it is
+/// All remixed hashes, sorted, each once: the first so many of what is returned. Two rounds of distributing by the highest bits, which are evenly spread (unless somebody chose the hashes, then it is
 /// slower, but not by much), and then only a few keys to compare.
-fn sorted_set(hashes: &[u64], mix: &impl Fn(u64) -> u64) -> Result<Vec<u64>, AllocError> {
-    let bytes = size_of_val(hashes);
-    let mut sorted = Vec::new();
-    sorted.try_reserve_exact(hashes.len()).map_err(|_| AllocError { bytes })?;
-    sorted.resize(hashes.len(), 0);
+fn sorted_set(hashes: &[u64], mix: &impl Fn(u64) -> u64) -> Result<(Scratch<u64>, usize), AllocError> {
+    let mut sorted = Scratch::new(hashes.len())?;
     let bits = (hashes.len() / PART).checked_ilog2().map_or(0, |bits| (bits + 1).min(MOST_PARTS));
     let parts = distribute(hashes.iter().map(|hash| mix(*hash)), bits, 0, &mut sorted)?;
     let mut scratch = Vec::new();
-    let mut start = 0;
+    let (mut start, mut len) = (0, 0);
     for end in parts {
         let part = &mut sorted[start..end];
         let bytes = size_of_val(part);
@@ -280,10 +294,16 @@ fn sorted_set(hashes: &[u64], mix: &impl Fn(u64) -> u64) -> Result<Vec<u64>, All
         } else {
             part.sort_unstable();
         }
+        // While it is in cache; equal hashes are in one part.
+        for at in start..end {
+            let number = sorted[at];
+            // Written always, kept only if it counts.
+            sorted[len] = number;
+            len += usize::from(at == start || number != sorted[len - 1]);
+        }
         start = end;
     }
-    sorted.dedup();
-    Ok(sorted)
+    Ok((sorted, len))
 }
 
 /// Distributes numbers by so many bits below the highest `skipped`, keeping the order within a part; where each part ends.
@@ -327,7 +347,8 @@ mod tests {
                 let mut expected = numbers.clone();
                 expected.sort_unstable();
                 expected.dedup();
-                assert_eq!(sorted_set(&numbers, &|number| number).unwrap(), expected, "{len}");
+                let (sorted, distinct) = sorted_set(&numbers, &|number| number).unwrap();
+                assert_eq!(sorted[..distinct], expected, "{len}");
             }
         }
     }

@@ -8,7 +8,7 @@
 use crate::{memory::AllocError, sync::AtomicWord};
 
 #[cfg(not(loom))]
-pub(crate) use real::Table;
+pub(crate) use real::{Scratch, Table};
 
 /// Asks for the cache line of an address; no effect but speed.
 ///
@@ -33,7 +33,13 @@ pub(crate) fn prefetch<T>(_address: *const T) {
 mod real {
     #[cfg(feature = "std")]
     use core::sync::atomic::{AtomicUsize, Ordering};
-    use core::{alloc::Layout, fmt, ptr::NonNull};
+    use core::{
+        alloc::Layout,
+        fmt,
+        marker::PhantomData,
+        ops::{Deref, DerefMut},
+        ptr::NonNull,
+    };
 
     use super::{AllocError, AtomicWord};
 
@@ -252,6 +258,43 @@ mod real {
         }
     }
 
+    /// Numbers that are worked on for a while, by one thread, in memory like that of a table that is filled at once: where they lie anywhere in many megabytes, huge pages save most
+    /// of the time.
+    pub(crate) struct Scratch<T> {
+        table: Table,
+        len: usize,
+        numbers: PhantomData<T>,
+    }
+
+    /// What can be made of zero bytes, and has no alignment that words have not.
+    pub(crate) trait Number: Copy {}
+    impl Number for u8 {}
+    impl Number for u64 {}
+
+    impl<T: Number> Scratch<T> {
+        /// Zeros.
+        pub(crate) fn new(len: usize) -> Result<Self, AllocError> {
+            let in_word = size_of::<AtomicWord>() / size_of::<T>();
+            Ok(Self { table: Table::to_fill(len.div_ceil(in_word).max(1))?, len, numbers: PhantomData })
+        }
+    }
+
+    impl<T: Number> Deref for Scratch<T> {
+        type Target = [T];
+
+        fn deref(&self) -> &[T] {
+            // SAFETY: the table has the memory, of zero bytes at first, which are numbers. It is private here, and nobody refers to its words.
+            unsafe { core::slice::from_raw_parts(self.table.words.as_ptr().cast(), self.len) }
+        }
+    }
+
+    impl<T: Number> DerefMut for Scratch<T> {
+        fn deref_mut(&mut self) -> &mut [T] {
+            // SAFETY: as in `deref`, and `&mut self` is exclusive.
+            unsafe { core::slice::from_raw_parts_mut(self.table.words.as_ptr().cast(), self.len) }
+        }
+    }
+
     impl fmt::Debug for Table {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.debug_struct("Table").field("len", &self.len).finish_non_exhaustive()
@@ -310,9 +353,49 @@ impl Table {
     }
 }
 
+/// Numbers that are worked on for a while.
+#[cfg(loom)]
+pub(crate) struct Scratch<T>(alloc::boxed::Box<[T]>);
+
+#[cfg(loom)]
+impl<T: Copy + Default> Scratch<T> {
+    pub(crate) fn new(len: usize) -> Result<Self, AllocError> {
+        Ok(Self(crate::memory::try_boxed(len, T::default)?))
+    }
+}
+
+#[cfg(loom)]
+impl<T> core::ops::Deref for Scratch<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+#[cfg(loom)]
+impl<T> core::ops::DerefMut for Scratch<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::Table;
+    use super::{Scratch, Table};
+
+    #[test]
+    fn scratch_memory_is_zero_and_its_own() {
+        for len in [0, 1, 7, 8, 9, 300_000, 9 << 20] {
+            let (mut bytes, mut numbers) =
+                (Scratch::<u8>::new(len).unwrap(), Scratch::<u64>::new(len.min(1 << 20)).unwrap());
+            assert_eq!((bytes.len(), numbers.len()), (len, len.min(1 << 20)));
+            assert!(bytes.iter().all(|byte| *byte == 0) && numbers.iter().all(|number| *number == 0));
+            bytes.fill(7);
+            numbers.fill(u64::MAX);
+            assert!(bytes.iter().all(|byte| *byte == 7) && numbers.iter().all(|number| *number == u64::MAX));
+        }
+    }
 
     #[test]
     fn fresh_tables_are_zero_and_aligned() {

@@ -279,9 +279,9 @@ fn scalable_filters_keep_their_rate() {
                 let filter = builder.growth_factor(growth).tightening_ratio(tightening).build().unwrap();
                 keep_rate(&filter, rate, || filter.layers());
                 // What is in makes it grow no further.
-                let bytes = filter.memory_bytes();
+                let before = (filter.memory_bytes(), filter.layers());
                 assert!((0..60_000).all(|key| filter.insert_hash(key) == Ok(false)));
-                assert_eq!((filter.memory_bytes(), filter.layers()), (bytes, filter.layers()));
+                assert_eq!((filter.memory_bytes(), filter.layers()), before);
             }};
         }
         keeps_its_rate!(ScalableBloomFilter);
@@ -493,6 +493,25 @@ fn batches_equal_single_operations() {
             assert!(hashes[..hashes.len() / 2].iter().all(|hash| filter.contains_hash(*hash)));
         }
     }
+    // Inserts set the same bits, however many are left over.
+    for (capacity, rate) in [(1_000, 0.9), (1_000, 0.01), (4_000_000, 1e-4)] {
+        let build =
+            || BloomFilter::<u64>::builder().capacity(capacity).false_positive_rate(rate).seed(5).build().unwrap();
+        for len in if capacity > 1_000 { vec![70] } else { (0..70).collect::<Vec<_>>() } {
+            let hashes: Vec<u64> = (0..len).map(|_| random.next()).collect();
+            let single = build();
+            let new: Vec<bool> = hashes.iter().map(|hash| single.insert_hash(*hash)).collect();
+            assert!(hashes.iter().all(|hash| !single.insert_hash(*hash)));
+            assert!(len == 0 || new[0]);
+            for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+                let batch = build();
+                // Some that are in already, too.
+                batch.insert_hashes_with(backend, &hashes[..hashes.len() / 3]);
+                batch.insert_hashes_with(backend, &hashes);
+                assert!(batch.to_bytes() == single.to_bytes(), "{backend:?}, {rate}, {len}");
+            }
+        }
+    }
     let scalable =
         ScalableBloomFilter::<u64>::builder().capacity(100).false_positive_rate(0.1).seed(5).build().unwrap();
     let counting =
@@ -500,6 +519,14 @@ fn batches_equal_single_operations() {
     let hashes: Vec<u64> = (0..10_000).map(|_| random.next()).collect();
     scalable.insert_hashes(&hashes[..5_000]).unwrap();
     counting.insert_hashes(&hashes[..5_000]).unwrap();
+    let mut removed = vec![Removal::Absent; 70];
+    let expected: Vec<Removal> = {
+        let again = ScalableCountingBloomFilter::<u64>::from_bytes(&counting.to_bytes()).unwrap();
+        hashes[4_965..5_035].iter().map(|hash| again.remove_hash(*hash)).collect()
+    };
+    counting.remove_hashes(&hashes[4_965..5_035], &mut removed);
+    assert_eq!(removed, expected);
+    assert!(expected.contains(&Removal::Removed) && expected.contains(&Removal::Absent));
     for filter in [&scalable as &dyn MembershipFilter, &counting] {
         let mut found = vec![false; hashes.len()];
         filter.contains_hashes(&hashes, &mut found);

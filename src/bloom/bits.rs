@@ -29,8 +29,16 @@ impl Bits {
     }
 
     pub(crate) fn insert_batch(&self, hashes: &[u64]) {
-        let insert = if self.shape.blocked { blocked::insert_batch } else { standard::insert_batch };
-        insert(&self.table, &self.shape, self.cached, hashes);
+        self.insert_batch_with(Backend::best(), hashes);
+    }
+
+    pub(crate) fn insert_batch_with(&self, backend: Backend, hashes: &[u64]) {
+        let (table, shape) = (&self.table, &self.shape);
+        if shape.blocked {
+            blocked::insert_batch(table, shape, self.cached, hashes);
+        } else {
+            standard::insert_batch(backend, table, shape, self.cached, hashes);
+        }
     }
 
     #[inline]

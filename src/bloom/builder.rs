@@ -234,7 +234,7 @@ macro_rules! series_settings {
                 Self { growth_factor: factor, ..self }
             }
 
-            /// How many times the rate of a layer the next has: *r*, greater than 0 and less than 1. 0.5 unless set. The first has the rate *p* (1 - *r*), so that the sum of all, however many, is
+            /// How many times the rate of a layer the next has: *r*, greater than 0 and at most 1 - 2<sup>-32</sup>. 0.5 unless set. The first has the rate *p* (1 - *r*), so that the sum of all, however many, is
             /// below *p*. Close to 1 the first layers take more memory than they have to, close to 0 the later ones do.
             ///
             #[doc = "```"]

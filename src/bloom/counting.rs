@@ -17,7 +17,7 @@ filter! {
     /// # Consistency and progress
     ///
     /// All operations work through `&self` from any number of threads. Look-ups are wait-free; inserts and removals are lock-free: a compare-and-swap for each counter, done again if
-    /// another thread changed the same word. Only while a snapshot copies the counters they wait, so that it has each of them wholly or not at all. From the return of [`insert`](Self::insert) until a matching [`remove`](Self::remove) begins, [`contains`](Self::contains) of that key is `true`
+    /// another thread changed the same word. Only for a snapshot that is being taken they wait, so that it has each of them wholly or not at all. From the return of [`insert`](Self::insert) until a matching [`remove`](Self::remove) begins, [`contains`](Self::contains) of that key is `true`
     /// in every thread that learns of the insert, through overflow of counters or whatever else. While one thread inserts or removes a key, another may see any part of it done.
     ///
     /// ```
@@ -57,7 +57,7 @@ impl<T: ?Sized, S: BuildHasher> CountingBloomFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free, but waits for a snapshot that is being copied.
+    /// Lock-free, but waits for a snapshot that is being taken.
     ///
     /// # Complexity
     ///
@@ -80,7 +80,7 @@ impl<T: ?Sized, S: BuildHasher> CountingBloomFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free, but waits for a snapshot that is being copied.
+    /// Lock-free, but waits for a snapshot that is being taken.
     ///
     /// # Complexity
     ///

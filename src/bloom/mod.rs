@@ -9,7 +9,7 @@
 //! | [`CuckooFilter`](crate::CuckooFilter) | its capacity, then refuses | no | yes | copies |
 //! | `GrowableCuckooFilter` | its largest capacity, then refuses | one table | yes | copies |
 //!
-//! All work through `&self` from any number of threads, wait for nobody (those that remove: but for snapshots that are being copied), and have the same hashing, seeds, batches and conventions. [`MembershipFilter`] is what they have in common.
+//! All work through `&self` from any number of threads, wait for nobody (those that remove: but for snapshots that are being taken), and have the same hashing, seeds, batches and conventions. [`MembershipFilter`] is what they have in common.
 //! `docs/choosing.md` in the repository says which is for what, with measurements.
 //!
 //! # Orderings

@@ -145,5 +145,5 @@ pub(super) use scalable_methods;
 scalable_methods!(
     ScalableBloomFilter,
     "Lock-free, unless a layer is added and the allocator waits.",
-    "26 doublings of a capacity of 64, 13 of a million."
+    "26 doublings of a capacity of 64, 12 of a million."
 );

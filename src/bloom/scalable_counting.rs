@@ -39,7 +39,7 @@ filter! {
 
 scalable_methods!(
     ScalableCountingBloomFilter,
-    "Lock-free, but waits for a snapshot that is being copied; unless a layer is added and the allocator waits.",
+    "Lock-free, but waits for a snapshot that is being taken; unless a layer is added and the allocator waits.",
     "24 doublings of a capacity of 64, 11 of a million."
 );
 
@@ -63,7 +63,7 @@ impl<T: ?Sized, S: BuildHasher> ScalableCountingBloomFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free, but waits for a snapshot that is being copied.
+    /// Lock-free, but waits for a snapshot that is being taken.
     ///
     /// # Complexity
     ///

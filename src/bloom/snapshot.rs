@@ -1,7 +1,7 @@
 //! Snapshots of the Bloom family: its header, what its words have to be, and how each filter is copied and restored. Section "The Bloom family" of `docs/format.md`.
 //!
 //! Each bit or counter of a key that was in before, and was not removed since, is found in its word whenever that is copied (`bloom`, "Orderings"). So nobody waits for a snapshot of bits; of
-//! a key that is put in meanwhile a part may be copied, which does no harm. Counters are held still while they are copied (`bloom::counters`, rule 5), those of each layer by themselves.
+//! a key that is put in meanwhile a part may be copied, which does no harm. Counters are held still while they are copied (`bloom::counters`, rule 5), those of all layers together.
 
 use super::{
     BloomFilter, CountingBloomFilter, ScalableBloomFilter, ScalableCountingBloomFilter,
@@ -166,8 +166,8 @@ impl BloomHeader {
 /// A rate that was asked for holds with so many keys.
 fn check_rate(shape: &Shape, keys: f64, rate: f64) -> Result<(), DecodeError> {
     let at_capacity = shape.rate_at(keys);
-    // The last digits are a matter of rounding.
-    if at_capacity > rate * (1.0 + 1e-9) {
+    // The last digits are a matter of rounding; those of rates next to 1 are few.
+    if at_capacity > rate + (rate * 1e-9).min((1.0 - rate) / 2.0) {
         return Err(DecodeError::RateTooLow { rate, at_capacity });
     }
     Ok(())
@@ -236,10 +236,14 @@ impl Check for Count<'_> {
     }
 }
 
-/// Copies all words of one table.
+/// Copies all words of one table, while they are held still.
 pub(super) fn copy(from: &impl Cells, to: &mut [[u8; 8]]) {
     let _still = from.hold_still();
-    to.iter_mut().zip(from.table().words()).for_each(|(to, word)| *to = word.load_alone().to_le_bytes());
+    copy_words(from.table(), to);
+}
+
+fn copy_words(from: &Table, to: &mut [[u8; 8]]) {
+    to.iter_mut().zip(from.words()).for_each(|(to, word)| *to = word.load_alone().to_le_bytes());
 }
 
 /// What can be copied, and made of a copy.
@@ -299,11 +303,16 @@ impl<C: Cells> Content for Layers<C> {
         });
         let numbers = [self.series.growth.to_bits(), self.series.tightening.to_bits()].into_iter().chain(shapes);
         front.iter_mut().zip(numbers).for_each(|(word, number)| *word = number.to_le_bytes());
+        // All are held still before the first is copied: else a key that is removed from one, and put into another, could be copied twice. In the same order by all snapshots, and an operation is
+        // inside one of them at most.
+        let mut still = [const { None }; MAX_LAYERS];
+        still.iter_mut().zip(layers()).for_each(|(still, layer)| *still = layer.cells.hold_still());
         for layer in layers() {
             let (own, others) = rest.split_at_mut(layer.cells.shape().words);
-            copy(&layer.cells, own);
+            copy_words(layer.cells.table(), own);
             rest = others;
         }
+        drop(still);
         Ok(len as u32)
     }
 

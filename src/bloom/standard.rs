@@ -51,8 +51,9 @@ pub(super) fn contains_batch(
     batch::contains_bits(backend, probes(table, shape, cached), hashes, found);
 }
 
-pub(super) fn insert_batch(table: &Table, shape: &Shape, cached: bool, hashes: &[u64]) {
-    batch::insert_bits(Backend::best(), probes(table, shape, cached), hashes);
+/// On a backend that has to be available.
+pub(super) fn insert_batch(backend: Backend, table: &Table, shape: &Shape, cached: bool, hashes: &[u64]) {
+    batch::insert_bits(backend, probes(table, shape, cached), hashes);
 }
 
 fn probes<'a>(table: &'a Table, shape: &Shape, cached: bool) -> Probes<'a> {

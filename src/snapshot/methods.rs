@@ -11,8 +11,7 @@ macro_rules! text_for {
         "Waits for nobody, and nobody waits for it. A filter with layers is begun anew if one was added meanwhile: lock-free; else it is wait-free. (But for the allocator.)"
     };
     (counting, progress) => {
-        "Waits for other snapshots, and for inserts and removals that have begun. While it copies the counters (of a filter with layers one layer after the other) inserts and removals \
-         wait, in other threads; look-ups never do. Those who waited go before the next snapshot. A filter with layers is begun anew if one was added meanwhile."
+        "Waits for other snapshots, and for inserts and removals that have begun. While it is taken inserts and removals wait, in other threads; look-ups never do. Those who waited go before the next snapshot. A filter with layers is begun anew if one was added meanwhile."
     };
     (cuckoo, copying) => {
         "Copies the table, then goes through the copy. A filter that is being drained is drained first."
