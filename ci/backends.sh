@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 [ "$(uname -m)" = x86_64 ] || { echo "SKIPPED: not an x86-64 machine"; exit 0; }
 ci/apt.sh qemu-user
-binaries=$(cargo test --locked --all-features --test batch --test bloom --no-run --message-format=json)
+binaries=$(cargo test --locked --release --test batch --test bloom --no-run --message-format=json)
 binary() {
     sed -n 's/.*"executable":"\([^"]*\/'"$1"'-[^"]*\)".*/\1/p' <<<"$binaries"
 }
