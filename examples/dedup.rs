@@ -101,13 +101,22 @@ enum Kind {
 }
 
 /// A filter that lets one of several threads have a hash.
-trait Memory: MembershipFilter {
+trait Memory: Send + Sync {
+    fn filter(&self) -> &dyn MembershipFilter;
     /// Puts a hash in, unless it is in already: whether it was put in.
     fn insert_if_absent(&self, hash: u64) -> std::result::Result<bool, InsertError>;
     fn clear(&mut self);
+    /// Bytes in all.
+    fn memory_bytes(&self) -> usize {
+        self.filter().memory_bytes()
+    }
 }
 
 impl Memory for CuckooFilter<[u8]> {
+    fn filter(&self) -> &dyn MembershipFilter {
+        self
+    }
+
     fn insert_if_absent(&self, hash: u64) -> std::result::Result<bool, InsertError> {
         self.insert_if_absent_hash(hash)
     }
@@ -136,39 +145,21 @@ macro_rules! locked {
     ($($locked:ident of $filter:ident),*) => {
         $(struct $locked($filter<[u8]>, Locks);
 
-        impl MembershipFilter for $locked {
-            fn insert_hash(&self, hash: u64) -> std::result::Result<(), InsertError> {
-                MembershipFilter::insert_hash(&self.0, hash)
-            }
-
-            fn contains_hash(&self, hash: u64) -> bool {
-                self.0.contains_hash(hash)
-            }
-
-            fn contains_hashes(&self, hashes: &[u64], found: &mut [bool]) {
-                self.0.contains_hashes(hashes, found);
-            }
-
-            fn false_positive_rate(&self) -> f64 {
-                self.0.false_positive_rate()
-            }
-
-            fn memory_bytes(&self) -> usize {
-                self.0.memory_bytes() + size_of::<Locks>()
-            }
-
-            fn estimated_len(&self) -> usize {
-                self.0.estimated_len()
-            }
-        }
-
         impl Memory for $locked {
+            fn filter(&self) -> &dyn MembershipFilter {
+                &self.0
+            }
+
             fn insert_if_absent(&self, hash: u64) -> std::result::Result<bool, InsertError> {
                 self.1.insert_if_absent(&self.0, hash)
             }
 
             fn clear(&mut self) {
                 self.0.clear();
+            }
+
+            fn memory_bytes(&self) -> usize {
+                self.0.memory_bytes() + size_of::<Locks>()
             }
         })*
     };
@@ -270,7 +261,7 @@ impl Window {
             let (rotation, error) = {
                 let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
                 let [newer, older] = &*filters;
-                if older.contains_hash(hash) {
+                if older.filter().contains_hash(hash) {
                     return Ok(None);
                 }
                 // The number changes only under the lock.
@@ -281,7 +272,7 @@ impl Window {
                 }
             };
             // Refused, as it can be when many have passed its capacity at once. Not if another thread has rotated since.
-            self.rotate(|newer| newer.estimated_len() as u64 > self.capacity / 2);
+            self.rotate(|newer| newer.filter().estimated_len() as u64 > self.capacity / 2);
             if self.rotations.load(Ordering::Relaxed) == rotation {
                 return Err(error.into());
             }
