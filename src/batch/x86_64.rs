@@ -117,13 +117,14 @@ impl Four {
         let gathered: __m256i;
         // SAFETY: reads 8 bytes within the caller's slice for each lane; the mask is all ones and is consumed.
         unsafe {
+            // The mask lies in ymm4 so that the indices never do: QEMU 7.2 takes that for "no index" and reads the first element in every lane.
             asm!(
-                "vpcmpeqd {mask:y}, {mask:y}, {mask:y}",
-                "vpgatherqq {gathered:y}, [{base} + {indices:y} * 8], {mask:y}",
+                "vpcmpeqd ymm4, ymm4, ymm4",
+                "vpgatherqq {gathered:y}, [{base} + {indices:y} * 8], ymm4",
                 base = in(reg) base,
                 indices = in(ymm_reg) indices.0,
-                mask = out(ymm_reg) _,
                 gathered = out(ymm_reg) gathered,
+                out("ymm4") _,
                 options(nostack, preserves_flags),
             );
         }
