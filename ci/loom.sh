@@ -4,7 +4,6 @@
 #   ci/loom.sh MUTATION...      only these mutations, against all tests: shows which tests notice
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../loom-tests"
-export CARGO_TARGET_DIR=../target/loom RUSTFLAGS="--cfg loom"
 
 # Each mutation, the file of its tests, and tests that have to fail under it. docs/design.md says which rule it breaks.
 mutations="
@@ -44,60 +43,72 @@ for name in "$@"; do
     grep -q "^$name " <<<"$mutations" || { echo "there is no mutation $name" >&2; exit 2; }
 done
 
-if [ $# -eq 0 ]; then
-    cargo test --locked --release -- --nocapture
-fi
-
-# One build for all mutations: which rule is broken is chosen when a test runs.
-export CARGO_TARGET_DIR=../target/loom-mutated RUSTFLAGS='--cfg loom --cfg koel_mutation="chosen"'
-# Under a mutation a rule has to fail, not the floor under the number of executions.
-export KOEL_LOOM_IGNORE_FLOORS=1
-declare -A programs
+# One build for all: which rule is broken is chosen when a test runs, none unless KOEL_MUTATION says so.
+export CARGO_TARGET_DIR=../target/loom RUSTFLAGS='--cfg loom --cfg koel_mutation="chosen"'
+files=
 while read -r file program; do
-    programs[$file]=$program
+    export "program_$file=$program"
+    files+=" $file"
 done < <(cargo test --locked --release --no-run 2>&1 | tee /dev/stderr | sed -n 's|^ *Executable tests/\([a-z]*\).rs (\(.*\))$|\1 \2|p')
+[ "$files" = " bloom filter growth snapshot" ] || { echo "the tests were not built: found$files" >&2; exit 1; }
 
-# Runs one test with one rule broken: whether the test failed, as it has to.
-catches() {
-    local output
-    if output=$(KOEL_MUTATION=$1 "${programs[$2]}" --exact "$3" 2>&1); then
-        grep -q '^test result: ok. 1 passed' <<<"$output" || { echo "$output"; exit 1; } >&2
+# Runs one test, with a rule broken or with none (-): whether it passes, or fails, as it has to.
+# Each has a process of its own, with one thread: loom maps and unmaps stacks all the time, and threads of one process hold each other up doing that.
+check() {
+    local mutation=$1 program=program_$2 test=$3 output status=0
+    if [ "$mutation" = - ]; then
+        output=$("${!program}" --exact "$test" --nocapture --test-threads 1 2>&1) || status=$?
+        if [ "$status" -ne 0 ] || ! grep -q '^test result: ok. 1 passed' <<<"$output"; then
+            printf '%s\n%s: FAILED\n' "$output" "$test" >&2
+            return 1
+        fi
+        grep ' executions$' <<<"$output"
+        return
+    fi
+    # A rule has to fail, not the floor under the number of executions; nor does a test catch anything that hangs or runs out of memory.
+    output=$(KOEL_LOOM_IGNORE_FLOORS=1 KOEL_MUTATION=$mutation timeout 100 "${!program}" --exact "$test" --test-threads 1 2>&1) || status=$?
+    if [ "$status" -eq 0 ] && grep -q '^test result: ok. 1 passed' <<<"$output"; then
+        echo "$mutation: MISSED by $test"
+        [ -z "$must_catch" ]
+    elif grep -q '^running 1 test' <<<"$output" && grep -q 'panicked at' <<<"$output" && [[ " 101 134 " == *" $status "* ]]; then
+        echo "$mutation: caught by $test"
+    else
+        printf '%s\n%s: %s broke down (%s)\n' "$(tail -20 <<<"$output")" "$mutation" "$test" "$status" >&2
         return 1
     fi
-    # What did not run at all has caught nothing.
-    grep -q '^running 1 test' <<<"$output" || { echo "$output"; exit 1; } >&2
 }
+export -f check
 
-# Every second mutation, beginning with number $1. The rest of the arguments are those of the script.
-break_rules() {
-    local turn=$1 missed=0 mutation file tests test caught
+# Of every test of these files, a line for check.
+all_tests() {
+    local mutation=$1 file program
     shift
-    while read -r mutation file tests; do
-        [ -n "$mutation" ] || continue
-        [ $# -eq 0 ] || [[ " $* " == *" $mutation "* ]] || continue
-        ((turn++ % 2 == 0)) || continue
-        # Where one is named here all tests are run. One by one, since some break down altogether.
-        [ $# -eq 0 ] || tests=$("${programs[$file]}" --list 2>/dev/null | sed -n 's/: test$//p' | paste -sd ' ')
-        caught=
-        for test in $tests; do
-            if catches "$mutation" "$file" "$test"; then
-                caught+=" $test"
-            else
-                [ $# -gt 0 ] || { echo "$mutation: MISSED by $test" >&2; missed=1; }
-            fi
-        done
-        [ -z "$caught" ] || echo "$mutation: caught by$caught"
-        [ -n "$caught" ] || { echo "$mutation: MISSED by all" >&2; missed=1; }
-    done <<<"$mutations"
-    exit "$missed"
+    for file in "$@"; do
+        program=program_$file
+        "${!program}" --list | sed -n "s/^\\(.*\\): test\$/$mutation $file \\1/p"
+    done
 }
 
-# Two at a time.
-(break_rules 0 "$@") &
-first=$!
-(break_rules 1 "$@") &
-second=$!
-status=0
-wait "$first" || status=$?
-wait "$second" || status=$?
-exit "$status"
+# Checks the lines of standard input, as many at a time as there are processors.
+check_all() {
+    xargs -P "$(nproc)" -L 1 bash -c 'check "$@"' check
+}
+
+if [ $# -eq 0 ]; then
+    export must_catch=yes
+    {
+        # What takes long first.
+        all_tests - growth bloom filter snapshot
+        while read -r mutation file tests; do
+            for test in $tests; do
+                echo "$mutation $file $test"
+            done
+        done < <(grep . <<<"$mutations")
+    } | check_all
+else
+    export must_catch=
+    for mutation in "$@"; do
+        # shellcheck disable=SC2046 # the names of files are words
+        all_tests "$mutation" $(awk -v mutation="$mutation" '$1 == mutation { print $2 }' <<<"$mutations") | check_all
+    done
+fi

@@ -15,27 +15,38 @@ step() {
     echo "=== $running: $((SECONDS - start)) s"
 }
 
-cache_guard() {
-    seq --format 'key-%.0f' 20000 >target/keys
-    cargo run --locked --release --example cache_guard -- --keys target/keys --requests 20000
+# Compiles one after the other, and runs side by side: most tests have one thread.
+tests() {
+    local log=target/tests-without-features.log failed=0
+    cargo test --locked --all-features --no-run
+    cargo test --locked --no-default-features --no-run
+    cargo test --locked --no-default-features >"$log" 2>&1 &
+    cargo test --locked --all-features || failed=1
+    wait $! || failed=1
+    echo "=== tests, no features"
+    cat "$log"
+    return "$failed"
 }
 
-persist() {
+# Examples, from what the tests have built.
+example() {
+    local name=$1
+    shift
     seq --format 'key-%.0f' 20000 >target/keys
-    cargo run --locked --release --features mmap --example persist -- --keys target/keys --out target/keys.koel
+    cargo run --locked --all-features --profile test --example "$name" -- "$@"
 }
 
 step "lint" ci/lint.sh
-step "tests, all features" cargo test --locked --all-features
-step "tests, no features" cargo test --locked --no-default-features
+step "tests" tests
 step "loom" ci/loom.sh
 step "real keys" ci/real-keys.sh
 step "batches on older processors" ci/backends.sh
 step "tests of the laboratory" cargo test --locked --release -p koel-bench
 step "benchmarks, each once" ci/bench-smoke.sh
 step "instructions" ci/asm.sh
-step "example cache_guard" cache_guard
-step "example persist" persist
+step "example cache_guard" example cache_guard --keys target/keys --requests 20000
+step "example persist" example persist --keys target/keys --out target/keys.koel
+step "example dedup" example dedup target/keys target/keys
 step "fuzz" ci/fuzz.sh 8
 step "no_std" ci/no-std.sh
 step "sanitizers" ci/sanitize.sh
