@@ -3,16 +3,17 @@
 //! 1. The hashes are remixed and sorted, repeats dropped. The remixed hash decides everything, and a larger one has no smaller home: so the table does not depend on the
 //!    order in which the hashes come, and its homes are filled from the first to the last.
 //! 2. The table is as large as README's table of sizes says for a full one.
-//! 3. As many as fit go home. The rest walk: away, or they take the place of another that walks on, until one comes to an empty slot. Nobody else is there, so a
+//! 3. As many as fit go home, of the rest as many as fit away. What is left walks: it takes the place of another that walks on, until one comes to an empty slot. Nobody else is there, so a
 //!    fingerprint may be in hand; that is why it can be packed more tightly than step by step.
 //! 4. If one finds no place all begins again with a table a little larger, up to the size that a filter of that capacity has.
 
 use alloc::{boxed::Box, vec::Vec};
+use core::hint;
 
 use crate::{
     displaced::{self, Displaced},
     error::BuildError,
-    hash::{Class, Geometry, Only},
+    hash::{Geometry, Only},
     memory::{AllocError, try_boxed},
     raw::RawFilter,
     sizing::{self, Plan},
@@ -21,10 +22,8 @@ use crate::{
     word::{self, Layout, Slot},
 };
 
-/// Walks that are under way at a time.
-const WALKS: usize = 16;
-/// Buckets of a table from which on the numbers of their empty slots are not in the second-level cache.
-const FAR: usize = 1 << 18;
+/// Fingerprints that take a step together: as many words are asked for at a time.
+const TOGETHER: usize = 64;
 /// Steps after which a walk has found no place.
 const LONGEST_WALK: u32 = 2_000;
 
@@ -33,11 +32,6 @@ const LONGEST_WALK: u32 = 2_000;
 struct Walk {
     bucket: usize,
     carried: Slot,
-    steps: u32,
-    /// Whether it was looked where the fingerprints of the bucket could go.
-    looked: bool,
-    /// Whether the word was asked for to which one of them is about to go.
-    aimed: bool,
 }
 
 /// A filter of a set of hashes, for as many keys, and how many these are. Hashes that repeat are one key.
@@ -76,16 +70,10 @@ pub(crate) fn build(
 fn fill(raw: &mut RawFilter, geometry: &Geometry, mixed: &[u64]) -> Result<bool, AllocError> {
     let layout = *raw.cells().layout;
     let slots = layout.slots();
-    let mut packing = Packing {
-        words: raw.words_mut(),
-        free: Scratch::new(geometry.buckets())?,
-        layout,
-        geometry,
-        random: 1,
-        far: geometry.buckets() >= FAR,
-    };
+    let mut packing =
+        Packing { words: raw.words_mut(), free: Scratch::new(geometry.buckets())?, layout, geometry, random: 1 };
     packing.free.fill(slots as u8);
-    let mut rest: Vec<Class> = Vec::new();
+    let mut rest: Vec<Walk> = Vec::new();
     // The home that is being filled, its word and how many are in it.
     let (mut bucket, mut word, mut len) = (0, 0, 0);
     for class in mixed.iter().map(|mixed| geometry.class_of_mixed(*mixed)) {
@@ -98,11 +86,18 @@ fn fill(raw: &mut RawFilter, geometry: &Geometry, mixed: &[u64]) -> Result<bool,
             len += 1;
         } else {
             rest.try_reserve(1).map_err(|_| AllocError { bytes: 2 * size_of_val(&*rest) })?;
-            rest.push(class);
+            rest.push(Walk { bucket: class.home, carried: Slot::at_home(class.fingerprint) });
         }
     }
     packing.begin(bucket, word, len);
-    if !packing.place_all(&rest) {
+    let placed = match slots {
+        2 => packing.place_all::<2>(&mut rest),
+        3 => packing.place_all::<3>(&mut rest),
+        4 => packing.place_all::<4>(&mut rest),
+        5 => packing.place_all::<5>(&mut rest),
+        _ => packing.place_all::<6>(&mut rest),
+    };
+    if !placed {
         return Ok(false);
     }
     packing.count_displaced()?;
@@ -117,8 +112,6 @@ struct Packing<'a> {
     layout: Layout,
     geometry: &'a Geometry,
     random: u64,
-    /// Whether it pays to ask for [`free`](Self::free) before looking at it.
-    far: bool,
 }
 
 impl Packing<'_> {
@@ -129,105 +122,105 @@ impl Packing<'_> {
         self.free[bucket] = (self.layout.slots() as u32 - taken) as u8;
     }
 
-    /// Into a bucket that has an empty slot.
-    #[inline]
-    fn put(&mut self, bucket: usize, slot: Slot) {
-        let taken = self.layout.slots() as u32 - u32::from(self.free[bucket]);
-        let word = &mut self.words[bucket];
-        word.set(self.layout.pushed(word.load(), taken, slot));
-        self.free[bucket] -= 1;
+    /// Places fingerprints whose homes are full; `false` if one finds no place. All take a step, then all that are left the next, so that the words for a step of many are asked for
+    /// together; and what a step does is as good as drawn by lot, so no branch depends on it.
+    fn place_all<const SLOTS: usize>(&mut self, walks: &mut [Walk]) -> bool {
+        let mut left = self.send_away::<SLOTS>(walks);
+        let mut steps = 0;
+        while left > 0 && steps < LONGEST_WALK {
+            left = self.step_all::<SLOTS>(&mut walks[..left]);
+            steps += 1;
+        }
+        left == 0
     }
 
-    /// Places classes whose homes are full; `false` if one finds no place. Several walk at a time, a step each in turn, so that the words for the next step of all of them are
-    /// on their way while one takes its own.
-    fn place_all(&mut self, classes: &[Class]) -> bool {
-        let mut classes = classes.iter();
-        let mut walks = [const { None }; WALKS];
-        let mut under_way = true;
-        while under_way || classes.len() > 0 {
-            under_way = false;
-            for walk in &mut walks {
-                *walk = match walk.take() {
-                    None => classes.next().map(|class| self.set_out(*class)),
-                    Some(Walk { steps: LONGEST_WALK, .. }) => return false,
-                    Some(walk @ Walk { looked: false, .. }) => self.look(walk),
-                    Some(walk) => self.step(walk),
-                };
-                under_way |= walk.is_some();
+    /// Sends away from home those that find an empty slot there. The others come to the front: how many these are.
+    #[inline(never)]
+    fn send_away<const SLOTS: usize>(&mut self, walks: &mut [Walk]) -> usize {
+        let mut left = 0;
+        let mut buckets = [0; TOGETHER];
+        for first in (0..walks.len()).step_by(TOGETHER) {
+            let part = first..walks.len().min(first + TOGETHER);
+            for (away, walk) in buckets.iter_mut().zip(&walks[part.clone()]) {
+                *away = self.geometry.other(walk.bucket, walk.carried.fingerprint());
+                self.prefetch(*away);
+            }
+            for (at, away) in part.zip(buckets) {
+                let walk = walks[at];
+                let placed = self.put_if_free::<SLOTS>(away, walk.carried.elsewhere(), away != walk.bucket);
+                walks[left] = walk;
+                left += usize::from(!placed);
             }
         }
-        true
+        left
     }
 
-    fn set_out(&self, class: Class) -> Walk {
-        self.prefetch(class.home);
-        table::prefetch(&raw const self.free[self.geometry.other(class.home, class.fingerprint)]);
-        Walk { bucket: class.home, carried: Slot::at_home(class.fingerprint), steps: 0, looked: false, aimed: false }
+    /// One step of each walk, to a full bucket: whichever fingerprint could move from there to a bucket with an empty slot does; if there is none, one that is drawn at random moves all
+    /// the same, and takes the place of another in turn. How many walks have not ended by that: they come to the front.
+    #[inline(never)]
+    fn step_all<const SLOTS: usize>(&mut self, walks: &mut [Walk]) -> usize {
+        let layout = const { Layout::new(SLOTS) };
+        let mut left = 0;
+        let mut words = [0; TOGETHER];
+        let mut others = [[0; SLOTS]; TOGETHER];
+        let mut moving = [(Slot::at_home(0), 0, 0); TOGETHER];
+        for first in (0..walks.len()).step_by(TOGETHER) {
+            let part = first..walks.len().min(first + TOGETHER);
+            walks[part.clone()].iter().for_each(|walk| table::prefetch(&raw const self.words[walk.bucket]));
+            for ((word, others), walk) in words.iter_mut().zip(&mut others).zip(&walks[part.clone()]) {
+                *word = self.words[walk.bucket].load();
+                for (other, lane) in others.iter_mut().zip(0..) {
+                    *other = self.geometry.other(walk.bucket, layout.slot(*word, lane).fingerprint());
+                    table::prefetch(&raw const self.free[*other]);
+                }
+            }
+            for (at, walk) in walks[part.clone()].iter().enumerate() {
+                let others = &others[at];
+                // A linear congruential generator (Knuth's constants): its high bits are the random ones.
+                self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                let mut lane = (((self.random >> 32) * SLOTS as u64) >> 32) as usize;
+                for (candidate, other) in others.iter().enumerate() {
+                    let is_free = self.free[*other] > 0 && *other != walk.bucket;
+                    lane = hint::select_unpredictable(is_free, candidate, lane);
+                }
+                moving[at] = (layout.slot(words[at], lane as u32), lane as u32, others[lane]);
+                self.prefetch(others[lane]);
+            }
+            for (at, ((slot, lane, other), word)) in part.zip(moving.into_iter().zip(words)) {
+                let walk = walks[at];
+                if self.words[walk.bucket].load() != word || other == walk.bucket {
+                    // Another of these took the place, or the fingerprint has but one bucket: once more.
+                    walks[left] = walk;
+                    left += 1;
+                    continue;
+                }
+                self.words[walk.bucket].set(layout.replaced(word, lane, walk.carried));
+                let placed = self.put_if_free::<SLOTS>(other, slot.elsewhere(), true);
+                walks[left] = Walk { bucket: other, carried: slot.elsewhere() };
+                left += usize::from(!placed);
+            }
+        }
+        left
     }
 
     #[inline]
     fn prefetch(&self, bucket: usize) {
         table::prefetch(&raw const self.words[bucket]);
+        table::prefetch(&raw const self.free[bucket]);
     }
 
-    /// Goes to its away bucket, at first; if that is full, or later on, asks how full the buckets are to which the fingerprints of this one could go.
-    #[inline]
-    fn look(&mut self, walk: Walk) -> Option<Walk> {
-        let Walk { bucket, carried, steps, .. } = walk;
-        if steps == 0 {
-            let away = self.geometry.other(bucket, carried.fingerprint());
-            if self.free[away] > 0 && away != bucket {
-                if self.far && !walk.aimed {
-                    self.prefetch(away);
-                    return Some(Walk { aimed: true, ..walk });
-                }
-                self.put(away, carried.elsewhere());
-                return None;
-            }
-        }
-        if !self.far {
-            return self.step(walk);
-        }
-        for slot in self.layout.taken(self.words[bucket].load()) {
-            table::prefetch(&raw const self.free[self.geometry.other(bucket, slot.fingerprint())]);
-        }
-        Some(Walk { looked: true, aimed: false, ..walk })
-    }
-
-    /// One step, to a full bucket: whichever fingerprint could move from there to a bucket with an empty slot does; if there is none, one that is drawn at random moves all
-    /// the same, and takes the place of another in turn. `None` if that was the last step.
-    #[inline]
-    fn step(&mut self, walk: Walk) -> Option<Walk> {
-        let Walk { bucket, carried, steps, .. } = walk;
-        let word = self.words[bucket].load();
-        let geometry = self.geometry;
-        let slots = || self.layout.taken(word).map(|slot| (slot, geometry.other(bucket, slot.fingerprint())));
-        let into_empty = slots().enumerate().find(|(_, (_, other))| self.free[*other] > 0 && *other != bucket);
-        if let Some((_, (_, other))) = into_empty
-            && self.far
-            && !walk.aimed
-        {
-            // By the next turn another walk may have taken the slot: then it is looked for again.
-            self.prefetch(other);
-            return Some(Walk { aimed: true, ..walk });
-        }
-        let lane = into_empty.map(|(lane, _)| lane).unwrap_or_else(|| {
-            // A linear congruential generator (Knuth's constants): its high bits are the random ones.
-            self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-            (((self.random >> 32) * self.layout.slots() as u64) >> 32) as usize
-        });
-        let Some((slot, other)) = slots().nth(lane) else { unreachable!("the bucket is full") };
-        if other == bucket {
-            // It has but one bucket: stays, and another is drawn in the next step.
-            return Some(Walk { steps: steps + 1, ..walk });
-        }
-        self.words[bucket].set(self.layout.replaced(word, lane as u32, carried));
-        if self.free[other] > 0 {
-            self.put(other, slot.elsewhere());
-            return None;
-        }
-        self.prefetch(other);
-        Some(Walk { bucket: other, carried: slot.elsewhere(), steps: steps + 1, looked: false, aimed: false })
+    /// Into a bucket, if that has an empty slot and it is wanted.
+    #[inline(always)]
+    fn put_if_free<const SLOTS: usize>(&mut self, bucket: usize, slot: Slot, wanted: bool) -> bool {
+        let layout = const { Layout::new(SLOTS) };
+        let (word, free) = (&mut self.words[bucket], &mut self.free[bucket]);
+        let fits = wanted & (*free > 0);
+        // Without an empty slot it is not used.
+        let taken = (SLOTS as u32 - u32::from(*free)).min(SLOTS as u32 - 1);
+        let old = word.load();
+        word.set(hint::select_unpredictable(fits, layout.pushed(old, taken, slot), old));
+        *free -= u8::from(fits);
+        fits
     }
 
     /// Gives each bucket the number of its fingerprints that are displaced.
@@ -254,7 +247,7 @@ const PART: usize = 1 << 12;
 /// The most parts: more, and their ends would not stay in the first-level cache.
 const MOST_PARTS: u32 = 11;
 /// Keys that are compared with each other.
-const FEW: u32 = 2;
+const FEW: u32 = 1;
 
 /// More that fall together were not spread evenly.
 const MANY: usize = 64;
@@ -294,12 +287,16 @@ fn sorted_set(hashes: &[u64], mix: &impl Fn(u64) -> u64) -> Result<(Scratch<u64>
         } else {
             part.sort_unstable();
         }
-        // While it is in cache; equal hashes are in one part.
-        for at in start..end {
-            let number = sorted[at];
-            // Written always, kept only if it counts.
-            sorted[len] = number;
-            len += usize::from(at == start || number != sorted[len - 1]);
+        // While it is in cache; equal hashes are in one part. Most sets have none.
+        if start == len && !part.windows(2).fold(false, |repeats, two| repeats | (two[0] == two[1])) {
+            len = end;
+        } else {
+            for at in start..end {
+                let number = sorted[at];
+                // Written always, kept only if it counts.
+                sorted[len] = number;
+                len += usize::from(at == start || number != sorted[len - 1]);
+            }
         }
         start = end;
     }
