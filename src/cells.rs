@@ -143,7 +143,7 @@ impl<G: Readable> Cells<'_, G> {
 
     /// The look-up for those whose stripe has changed under them.
     ///
-    /// Lock-free: goes round only if a copy of the same stripe was taken meanwhile.
+    /// Goes round only if a relocation of the same stripe began or ended meanwhile, or a copy was removed there.
     #[cold]
     #[inline(never)]
     fn contains_again(self, class: Class) -> bool {
@@ -342,7 +342,7 @@ impl<'a, G: Live> Cells<'a, G> {
     /// Takes one copy of the class from wherever it is; `false` if a validated read finds none. The caller has advanced the
     /// sequence, once.
     ///
-    /// Lock-free: goes round again only if a copy of the same stripe was taken meanwhile.
+    /// Goes round again only if a relocation of the same stripe began or ended meanwhile, or a copy was removed there.
     pub(crate) fn take(self, class: &Candidates) -> bool {
         loop {
             let before = self.words.before(class.class.home);

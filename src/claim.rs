@@ -1,7 +1,7 @@
 //! One flag per stripe of home buckets that makes `insert_if_absent` calls for one class take turns.
 //!
-//! Only `insert_if_absent` ever claims, once per call, and no user code runs inside: a claim waits for a bounded piece of
-//! this crate's own work, never for another claim. Everything else ignores claims.
+//! Only `insert_if_absent` ever claims, once per call, and no user code runs inside: whoever holds a claim waits for relocations that are under way in
+//! its stripe, and, if its insert has to, for a snapshot that is being copied; never for another claim. Everything else ignores claims.
 
 use alloc::boxed::Box;
 

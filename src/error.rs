@@ -143,9 +143,10 @@ impl From<crate::memory::AllocError> for BuildError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum InsertError {
-    /// Both buckets of the key are full, and no chain of relocations within the bounds of the search makes room.
+    /// Both buckets of the key are full, and no chain of relocations within the bounds of the search makes room. (Close to full it may be for the moment: a
+    /// relocation of another thread takes one slot more until it is done.)
     Full,
-    /// Both buckets of the key hold nothing but copies of its own class, so no relocation can ever make room for another.
+    /// Both buckets of the key hold nothing but copies of its own class, so no relocation makes room for another. (A copy that is just being relocated by another thread counts twice.)
     TooManyCopies,
     /// A growing filter needs a larger table now, and its memory could not be allocated. It goes on with the table that it has.
     Alloc {

@@ -35,7 +35,7 @@ use crate::{
 ///   [`contains`](Self::contains) of that key is `true` in every thread that learns of the insert, whatever other threads insert, remove
 ///   and relocate meanwhile.
 /// - **False positives** at the rate asked for, when the filter holds its capacity, and at less below.
-/// - **A refused insert changes nothing**: no key is lost to make room.
+/// - **A refused insert loses nothing**: every other key is found as before, and `len` is the same.
 /// - An insert synchronises with every look-up that finds the copy it placed: what the thread did before is visible there.
 ///
 /// # Progress
@@ -157,10 +157,9 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free as long as one of the key's two buckets has a free slot: usually one compare-and-swap. If both are full, keys are relocated;
-    /// this waits for no one, stalled or not, and each step that has to be done again was undone by another thread's step.
+    /// Lock-free as long as the key's home bucket has a free slot: usually one compare-and-swap. If it is full, the insert waits while a snapshot copies the table, and otherwise for
+    /// no one, stalled or not. If both buckets are full, keys are relocated; each step that has to be done again was undone by another thread's step.
     /// (Two threads relocating could in principle undo each other's steps again and again; nothing of the kind was ever seen.)
-    /// If the key's home bucket is full it also waits while a snapshot copies the table.
     ///
     /// # Complexity
     ///
@@ -171,6 +170,10 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     ///
     /// [`InsertError::Full`] if no room could be made, which does not happen to the first [`capacity`](Self::capacity) distinct keys (unless they were
     /// chosen to collide), and [`InsertError::TooManyCopies`] if both buckets are filled by this class. After an error every other key is found as before.
+    ///
+    /// # Correctness
+    ///
+    /// After `Ok` every look-up finds the key, in every thread that learns of the return. After an error no copy went in, and none was lost: some keys may lie in the other one of their buckets.
     ///
     /// ```
     /// use koel::{CuckooFilter, InsertError};
@@ -195,7 +198,7 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     /// # Progress
     ///
     /// May wait for another `insert_if_absent` in the same one of up to 1,024 stripes of buckets, and, if a copy of the class is in, for relocations in
-    /// that stripe; no user code runs meanwhile. Other operations never wait for it. Like [`insert`](Self::insert) it may wait for a snapshot.
+    /// that stripe; no user code runs meanwhile. Other operations never wait for it. Like [`insert`](Self::insert) it may wait for a snapshot, and so do those who wait for it then.
     ///
     /// # Complexity
     ///
@@ -228,11 +231,16 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free: reads one or two words, again only if another thread moved or removed a key of the same stripe in between.
+    /// Lock-free: reads one or two words, again only if another thread began or ended a relocation, or removed a key, in the same stripe in between.
     ///
     /// # Complexity
     ///
     /// Constant: one or two cache lines of the table.
+    ///
+    /// # Correctness
+    ///
+    /// No false negatives: `true` for a key whose [`insert`](Self::insert) has returned, as far as this thread can know, until a matching [`remove`](Self::remove) begins, whatever other threads
+    /// do meanwhile. `true` for an absent key if one of its class is in.
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
@@ -292,6 +300,10 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     ///
     /// Constant. The most that can be counted is twice the slots of a bucket.
     ///
+    /// # Correctness
+    ///
+    /// Never less than the copies of the key that are in, as [`contains`](Self::contains) is never `false`; more if other keys have the same class.
+    ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
     /// filter.insert(&7).unwrap();
@@ -315,6 +327,10 @@ impl<T: ?Sized, S: BuildHasher> CuckooFilter<T, S> {
     /// # Complexity
     ///
     /// That of hashing the key.
+    ///
+    /// # Correctness
+    ///
+    /// Equal keys have equal hashes, if `Hash` and the hasher keep their word; with [`Xxh3`] on every machine.
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<str>::with_capacity(100);
@@ -349,6 +365,10 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// # Errors
     ///
     /// Those of [`insert`](Self::insert).
+    ///
+    /// # Correctness
+    ///
+    /// That of [`insert`](Self::insert).
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
@@ -397,6 +417,10 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     ///
     /// That of [`contains`](Self::contains).
     ///
+    /// # Correctness
+    ///
+    /// That of [`contains`](Self::contains).
+    ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
     /// assert!(!filter.contains_hash(1));
@@ -438,6 +462,10 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// That of [`count`](Self::count).
     ///
     /// # Complexity
+    ///
+    /// That of [`count`](Self::count).
+    ///
+    /// # Correctness
     ///
     /// That of [`count`](Self::count).
     ///
@@ -483,6 +511,10 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// # Complexity
     ///
     /// Adds up two counters for each of at most 72 shards.
+    ///
+    /// # Correctness
+    ///
+    /// Copies that went in less copies that were taken out, also if keys were removed that had never been in.
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
@@ -607,6 +639,10 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// # Complexity
     ///
     /// That of [`len`](Self::len).
+    ///
+    /// # Correctness
+    ///
+    /// The mean over absent keys; copies of one key make it less than this says.
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(1_000);

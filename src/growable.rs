@@ -187,7 +187,7 @@ impl<T: ?Sized, S: BuildHasher> GrowableCuckooFilter<T, S> {
     ///
     /// # Progress
     ///
-    /// Lock-free: again only if another thread moved or removed a key of the same stripe, or the filter grew, in between.
+    /// Lock-free: again only if another thread began or ended a relocation, or removed a key, in the same stripe, or the filter grew, in between.
     ///
     /// # Complexity
     ///

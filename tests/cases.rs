@@ -186,6 +186,27 @@ fn memory_that_is_not_to_be_had_is_an_error() {
     }
 }
 
+/// The same where the system surely refuses: in a process of its own, with a limit.
+#[test]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+fn memory_beyond_the_limit_of_a_process_is_an_error() {
+    if std::env::var_os("KOEL_LIMITED").is_none() {
+        let test = "ulimit -v 2000000 && exec \"$0\" --exact memory_beyond_the_limit_of_a_process_is_an_error";
+        let program = std::env::current_exe().unwrap();
+        let output = std::process::Command::new("sh").args(["-c", test]).arg(program).env("KOEL_LIMITED", "").output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    for huge_pages in [false, true] {
+        let built = CuckooFilter::<u64>::builder().capacity(2_000_000_000).huge_pages(huge_pages).build();
+        assert!(matches!(built, Err(BuildError::Alloc { bytes }) if bytes > 3 << 30), "{built:?}");
+    }
+    let hashes = vec![1; 40_000_000];
+    let built = CuckooFilter::<u64>::builder().capacity(1_000_000_000).build_from_hashes(&hashes);
+    assert!(matches!(built, Err(BuildError::Alloc { .. })), "{built:?}");
+}
+
 #[test]
 #[should_panic(expected = "capacity 18446744073709551615 is above")]
 #[cfg(target_pointer_width = "64")]

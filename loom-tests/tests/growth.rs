@@ -277,8 +277,9 @@ fn drain_has_room_despite_inserts() {
             model.insert(l).unwrap();
             model.insert(l).unwrap();
         });
-        model.finish_draining();
+        model.drain_rest();
         inserter.join().unwrap();
+        assert!(model.drain_rest(), "there is no room for what is left");
         check_at_rest(&model, 1, &[(k, 1), (j, 1), (l, 2)]);
     });
 }

@@ -111,6 +111,12 @@ impl GrowthModel {
         self.filter.finish_draining();
     }
 
+    /// Drains what can be drained without waiting for anybody; whether that was all.
+    pub fn drain_rest(&self) -> bool {
+        while self.filter.drain(usize::MAX) != 0 {}
+        !self.filter.is_draining()
+    }
+
     /// One hop of a kick in the newer table: moves a copy of the class out of its home bucket, or back into it. Whether it did.
     pub fn relocate(&self, key: GrowthKey, outward: bool) -> bool {
         let _inside = self.filter.gate.enter();
