@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the unit tests, the model test, and those of batches and snapshots on other processors, emulated: ci/cross.sh [aarch64|i686|s390x]...
+# Runs the unit tests, the model test, and those of batches (of Bloom filters too) and snapshots on other processors, emulated: ci/cross.sh [aarch64|i686|s390x]...
 # (all three unless named): 64-bit Arm, a 32-bit target, and a big-endian one.
 # Needs the standard library's source: skipped without. Emulation does not show reorderings of weak memory.
 set -euo pipefail
@@ -32,6 +32,7 @@ for processor in "$@"; do
             cargo test --locked -Zbuild-std --target "$target" "$@"
     }
     test --lib --test model --test batch
+    test --test bloom batches_equal_single_operations
     # Without what takes long and does not depend on the processor.
     test --test snapshot -- --skip random_flips --skip views_answer_like_filters --skip sets_take_the_bits
 done
