@@ -21,14 +21,15 @@ instructions() {
         echo "$output" >&2
         return 1
     }
-    sed -n 's/.*Collected : \([0-9]*\).*/\1/p' <<<"$output"
+    sed -n 's/.*Collected : \([0-9][0-9]*\).*/\1/p' <<<"$output"
 }
 
 # Instructions for each key: what twice as many keys take more.
 per_key() {
     local once twice
-    once=$(instructions "$1" "$count")
-    twice=$(instructions "$1" "$((2 * count))")
+    once=$(instructions "$1" "$count") || return 1
+    twice=$(instructions "$1" "$((2 * count))") || return 1
+    [ -n "$once" ] && [ -n "$twice" ] || { echo "nothing was counted" >&2; return 1; }
     awk -v once="$once" -v twice="$twice" -v count="$count" 'BEGIN { printf "%.1f\n", (twice - once) / count }'
 }
 
@@ -36,7 +37,7 @@ header=$(grep '^#' "$limits")
 lines=
 failed=0
 while read -r operation limit; do
-    measured=$(per_key "$operation")
+    measured=$(per_key "$operation") || exit 1
     lines+=$(printf '%-26s %6.1f' "$operation" "$measured")$'\n'
     verdict=$(awk -v measured="$measured" -v limit="$limit" 'BEGIN {
         if (measured > limit * 1.05) print "TOO MANY"

@@ -39,13 +39,20 @@ impl Hashes {
     }
 }
 
-/// Runs a case, and panics where batch and single calls differ.
+/// Runs a case, and panics where batch and single calls differ: like in a table in cache, and like in a larger one.
 pub(crate) fn run(case: &Case) {
+    [false, true].into_iter().for_each(|uncached| run_as(case, uncached));
+}
+
+fn run_as(case: &Case, uncached: bool) {
     let build = || {
         let builder = CuckooFilter::<u64>::builder().capacity(case.capacity).slots_per_bucket(case.slots);
         builder.seed(case.seed).build().unwrap()
     };
-    let (filter, twin) = (build(), build());
+    let (mut filter, twin) = (build(), build());
+    if uncached {
+        filter.count_as_cached(false);
+    }
     for batch in &case.batches {
         match batch {
             Batch::Insert(hashes) => {

@@ -25,8 +25,8 @@ use crate::{
 
 /// Tables up to this size count as cached: look-ups read both words without branching on the first.
 ///
-/// Measured on a core with 2 MiB of second-level cache: the two forms meet at about half load in a table of 1 MiB, at 75% in one of 4 MiB
-/// and at 85% in one of 16 MiB, and filters are mostly used near their capacity.
+/// Measured for single look-ups on a core with 2 MiB of second-level cache: the two forms meet at about half load in a table of 1 MiB, at 75% in one of 4 MiB
+/// and at 85% in one of 16 MiB, and filters are mostly used near their capacity. For batches, which meet there too, the table is in section 4 of `docs/design.md`.
 const CACHED_BYTES: usize = 4 << 20;
 
 /// Whether a table of so many buckets counts as cached.

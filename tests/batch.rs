@@ -2,7 +2,10 @@
 //!
 //! `KOEL_REQUIRE_BACKENDS=swar,avx2,avx512` names the backends that have to be there; without it a missing one is skipped.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    iter,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use koel::{Backend, CuckooFilter, InsertError};
 
@@ -26,11 +29,16 @@ fn filter(slots: usize, capacity: usize, seed: u64) -> CuckooFilter<u64> {
 /// All backends against single calls, at several loads; half of the keys looked up are present.
 fn compare(slots: usize, capacity: usize, lengths: &[usize]) {
     for (seed, share) in [(1, 0.0), (2, 0.3), (3, 0.75), (4, 1.0)] {
-        let filter = filter(slots, capacity, seed);
+        let mut filter = filter(slots, capacity, seed);
         let keys = (capacity as f64 * share) as u64;
         (0..keys).for_each(|key| filter.insert_hash(mixed(key)).unwrap());
         let mut random = Random::new(seed);
-        for &length in lengths {
+        // Small tables also go the way of large ones.
+        for (&length, uncached) in [false, true].iter().flat_map(|uncached| lengths.iter().zip(iter::repeat(uncached)))
+        {
+            if *uncached {
+                filter.count_as_cached(false);
+            }
             let hashes: Vec<u64> = (0..length).map(|_| mixed(random.below(2 * keys.max(1)))).collect();
             let single: Vec<bool> = hashes.iter().map(|hash| filter.contains_hash(*hash)).collect();
             for backend in backends() {
@@ -85,8 +93,13 @@ fn keys_are_hashed_like_single_ones() {
 #[test]
 fn inserts_and_removals_are_those_of_single_calls() {
     for slots in 2..=6 {
-        for length in [0, 1, 63, 64, 65, 1_000, 20_000] {
-            let (batch, single) = (filter(slots, 20_000, 9), filter(slots, 20_000, 9));
+        for (length, uncached) in
+            [0, 1, 63, 64, 65, 1_000, 20_000].into_iter().flat_map(|length| [(length, false), (length, true)])
+        {
+            let (mut batch, single) = (filter(slots, 20_000, 9), filter(slots, 20_000, 9));
+            if uncached {
+                batch.count_as_cached(false);
+            }
             let hashes: Vec<u64> = (0..length).map(mixed).collect();
             batch.insert_hashes(&hashes).unwrap();
             hashes.iter().for_each(|hash| single.insert_hash(*hash).unwrap());
@@ -114,6 +127,18 @@ fn a_refused_insert_says_how_many_went_in() {
     filter.contains_hashes(&hashes[..error.inserted], &mut found);
     assert!(found.into_iter().all(|found| found));
     assert!(error.to_string().contains(&format!("after {} hashes", filter.len())));
+}
+
+#[test]
+#[should_panic(expected = "3 keys, but room for 2 answers")]
+fn lengths_of_keys_must_match() {
+    filter(4, 10, 1).contains_many(&[1, 2, 3], &mut [false; 2]);
+}
+
+#[test]
+#[should_panic(expected = "1 keys, but room for 2 answers")]
+fn lengths_of_removals_must_match() {
+    filter(4, 10, 1).remove_hashes(&[1], &mut [false; 2]);
 }
 
 #[test]

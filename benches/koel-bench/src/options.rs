@@ -17,7 +17,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["full", "tiny"])]
     quick: bool,
 
-    /// About 20 minutes on two cores, and up to 8 GiB of memory: tables from 256 KiB to 1 GiB, more rounds
+    /// Half an hour to an hour on two cores, and up to 15 GiB of memory: tables from 256 KiB to 1 GiB, more rounds
     #[arg(long, conflicts_with = "tiny")]
     full: bool,
 
