@@ -535,6 +535,10 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     ///
     /// That of [`len`](Self::len).
     ///
+    /// # Correctness
+    ///
+    /// That of [`len`](Self::len).
+    ///
     /// ```
     /// assert!(koel::CuckooFilter::<u64>::with_capacity(100).is_empty());
     /// ```
@@ -605,6 +609,10 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// # Complexity
     ///
     /// That of [`len`](Self::len).
+    ///
+    /// # Correctness
+    ///
+    /// That of [`len`](Self::len). How full a filter becomes before it refuses an insert is in README's table of sizes.
     ///
     /// ```
     /// assert_eq!(koel::CuckooFilter::<u64>::with_capacity(100).load_factor(), 0.0);
@@ -691,6 +699,10 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     ///
     /// Writes the whole table.
     ///
+    /// # Correctness
+    ///
+    /// No key is in, as after building; seed, layout and capacity stay.
+    ///
     /// ```
     /// let mut filter = koel::CuckooFilter::<u64>::with_capacity(100);
     /// filter.insert(&1).unwrap();
@@ -710,6 +722,10 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// # Complexity
     ///
     /// Reads the whole table, to count displaced keys.
+    ///
+    /// # Correctness
+    ///
+    /// Exact when no other thread works, but for the statistics of a filter that comes from a snapshot, which begin there.
     ///
     /// ```
     /// let filter = koel::CuckooFilter::<u64>::with_capacity(100);
