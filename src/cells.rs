@@ -18,6 +18,7 @@ use crossbeam_utils::Backoff;
 use crate::{
     hash::{Class, Geometry, Only},
     seq::Sequences,
+    stats::Event,
     sync::{self, AtomicWord},
     word::{self, Layout, Pattern, Slot},
     words::{Live, Readable, Words},
@@ -61,6 +62,15 @@ pub(crate) struct Seen {
     pub(crate) away: u64,
 }
 
+/// Why one attempt did not place anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotPlaced {
+    /// The bucket has no free slot.
+    NoRoom,
+    /// Another thread changed the bucket in between.
+    Overtaken,
+}
+
 /// Reading.
 impl<G: Readable> Cells<'_, G> {
     /// The word of a bucket.
@@ -85,6 +95,12 @@ impl<G: Readable> Cells<'_, G> {
     #[inline(always)]
     pub(crate) fn other(&self, bucket: usize, fingerprint: u32) -> usize {
         self.away(Class { home: self.generation.base(bucket), fingerprint })
+    }
+
+    /// Notes that a pair of words is read again.
+    #[inline(always)]
+    pub(crate) fn note_retry(&self) {
+        self.words.note_retry();
     }
 
     #[inline(always)]
@@ -147,6 +163,7 @@ impl<G: Readable> Cells<'_, G> {
     #[cold]
     #[inline(never)]
     fn contains_again(self, class: Class) -> bool {
+        self.note_retry();
         let class = self.candidates(class);
         self.shows(&class, self.validated(&class))
     }
@@ -185,6 +202,7 @@ impl<G: Readable> Cells<'_, G> {
             if self.words.after(class.class.home) == before || mutated!("look_again_only_once") {
                 return seen;
             }
+            self.note_retry();
         }
     }
 
@@ -199,6 +217,7 @@ impl<G: Readable> Cells<'_, G> {
             if self.words.after(class.home) == before && (!found || Sequences::is_quiet(before)) {
                 return found;
             }
+            self.note_retry();
             if found {
                 sync::snooze(&backoff);
             }
@@ -230,21 +249,45 @@ impl<'a, G: Live> Cells<'a, G> {
     /// The sequence counters of the filter.
     #[inline(always)]
     pub(crate) fn sequences(&self) -> &'a Sequences {
-        self.words.sequences
+        &self.words.common.sequences
+    }
+
+    /// Replaces the word `current` of a bucket, or says what stands there instead.
+    #[inline(always)]
+    pub(crate) fn swap(&self, bucket: usize, current: u64, new: u64) -> Result<(), u64> {
+        let swapped = self.word(bucket).compare_exchange(current, new);
+        if swapped.is_err() {
+            self.note_overtaken();
+        }
+        swapped
+    }
+
+    /// Notes that a compare-and-swap is done again.
+    #[inline(always)]
+    pub(crate) fn note_overtaken(&self) {
+        self.words.common.counters.add_rare(Event::SwappedAgain);
     }
 
     /// Replaces the word of a bucket by what `change` makes of it, however often others change it first; `false` if `change` makes nothing of it.
     #[inline(always)]
     pub(crate) fn update(&self, bucket: usize, change: impl Fn(u64) -> Option<u64>) -> bool {
-        let word = self.word(bucket);
-        let mut current = word.peek();
+        let mut current = self.word(bucket).peek();
         while let Some(new) = change(current) {
-            match word.compare_exchange(current, new) {
+            match self.swap(bucket, current, new) {
                 Ok(()) => return true,
                 Err(now) => current = now,
             }
         }
         false
+    }
+
+    /// One attempt at what [`place`](Self::place) does.
+    #[inline(always)]
+    pub(crate) fn place_once(&self, bucket: usize, slot: Slot) -> Result<(), NotPlaced> {
+        let word = self.word(bucket);
+        let current = word.peek();
+        let new = self.layout.placed(current, slot).ok_or(NotPlaced::NoRoom)?;
+        word.compare_exchange(current, new).map_err(|_| NotPlaced::Overtaken)
     }
 
     /// Puts `slot` into a free slot of `bucket`; `false` if there is none.
@@ -299,14 +342,13 @@ impl<'a, G: Live> Cells<'a, G> {
     /// Raises the displaced count of `home`, as long as the word is one that `wanted` agrees to; `false` if it does not.
     #[inline]
     pub(crate) fn count_up(&self, home: usize, wanted: impl Fn(u64) -> bool) -> bool {
-        let word = self.word(home);
-        let mut current = word.peek();
+        let mut current = self.word(home).peek();
         loop {
             if !wanted(current) {
                 return false;
             }
             let Some(new) = word::counted_up(current) else { return true };
-            match word.compare_exchange(current, new) {
+            match self.swap(home, current, new) {
                 Ok(()) => return true,
                 Err(now) => current = now,
             }
@@ -327,11 +369,10 @@ impl<'a, G: Live> Cells<'a, G> {
     /// there; if it leaves none the class has no keys at that instant, and a reader that answers "absent" because of it is right.
     #[inline]
     pub(crate) fn take_from_home_alone(&self, class: &Candidates) -> Option<bool> {
-        let word = self.word(class.home);
-        let mut current = word.peek();
+        let mut current = self.word(class.home).peek();
         while word::displaced_count(current) == 0 {
             let Some(new) = self.layout.cleared(current, class.at_home) else { return Some(false) };
-            match word.compare_exchange(current, new) {
+            match self.swap(class.home, current, new) {
                 Ok(()) => return Some(true),
                 Err(now) => current = now,
             }
@@ -352,6 +393,7 @@ impl<'a, G: Live> Cells<'a, G> {
             if self.words.after(class.class.home) == before {
                 return false;
             }
+            self.note_retry();
         }
     }
 

@@ -735,7 +735,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
     /// println!("{stats}");
     /// ```
     pub fn stats(&self) -> Stats {
-        Stats::new(*self.raw.cells().layout, self.raw.slots(), &self.raw.counters, self.words())
+        Stats::new(*self.raw.cells().layout, self.raw.slots(), &self.raw.common.counters, self.words())
     }
 }
 

@@ -867,7 +867,7 @@ impl<T: ?Sized, S> GrowableCuckooFilter<T, S> {
     /// ```
     pub fn stats(&self) -> Stats {
         let slots = self.growing.slots();
-        Stats::new(self.growing.plan.layout, slots, &self.growing.counters, self.growing.words())
+        Stats::new(self.growing.plan.layout, slots, &self.growing.common.counters, self.growing.words())
     }
 
     /// All words of the table, or of both. For this project's own tests.

@@ -135,7 +135,7 @@ impl Model {
             Hop { from: away, to: home, slot: Slot::away(fingerprint) }
         };
         let _inside = self.0.gate.enter();
-        let around = Alone { cells: self.0.cells(), counters: &self.0.counters };
+        let around = Alone { cells: self.0.cells(), counters: &self.0.common.counters };
         relocate(&self.0.cells(), &around, hop) == Relocation::Moved
     }
 

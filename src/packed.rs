@@ -53,7 +53,7 @@ pub(crate) fn build(
         let geometry = Geometry::new(plan.buckets, plan.layout, seed);
         let mut raw = RawFilter::new(plan.layout, geometry, huge_pages)?;
         if fill(&mut raw, &geometry, mixed)? {
-            raw.counters.set_keys(mixed.len());
+            raw.common.counters.set_keys(mixed.len());
             return Ok((raw, capacity));
         }
         if plan == largest {

@@ -33,6 +33,11 @@ pub struct Stats {
     pub retries: u64,
     /// Inserts that were refused.
     pub failures: u64,
+    /// Compare-and-swaps of a bucket that were done again, because another thread had changed the bucket since it was read.
+    pub cas_retries: u64,
+    /// Times that both buckets of a key were read again, because a fingerprint was taken meanwhile from a bucket of the same stripe (by a removal, a relocation, or draining).
+    /// In a batch each key counts.
+    pub sequence_retries: u64,
 }
 
 impl Stats {
@@ -55,6 +60,8 @@ impl Stats {
             searches: sum(Event::Searched),
             retries: sum(Event::Retried),
             failures: sum(Event::Refused),
+            cas_retries: sum(Event::SwappedAgain),
+            sequence_retries: sum(Event::ReadAgain),
         }
     }
 }
@@ -63,7 +70,7 @@ impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} keys, load {:.1}%, displaced {:.1}%, saturated buckets {}, relocations {}, searches {}, retries {}, failures {}",
+            "{} keys, load {:.1}%, displaced {:.1}%, saturated buckets {}, relocations {}, searches {}, retries {}, failures {}, CAS retries {}, sequence retries {}",
             self.keys,
             100.0 * self.load_factor,
             100.0 * self.displaced_share,
@@ -72,6 +79,8 @@ impl fmt::Display for Stats {
             self.searches,
             self.retries,
             self.failures,
+            self.cas_retries,
+            self.sequence_retries,
         )
     }
 }

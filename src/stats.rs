@@ -25,9 +25,13 @@ pub(crate) enum Event {
     Retried,
     /// An insert that was refused.
     Refused,
+    /// A compare-and-swap of a word that another thread had changed since it was read.
+    SwappedAgain,
+    /// A pair of words that was read again, because a copy was taken meanwhile in their stripe.
+    ReadAgain,
 }
 
-const EVENTS: usize = 6;
+const EVENTS: usize = 8;
 
 type Events = [AtomicUsize; EVENTS];
 
@@ -48,6 +52,13 @@ impl Counters {
             }
             Err(crowd) => Self::add_shared(&crowd, event),
         }
+    }
+
+    /// [`add`](Self::add) for what happens so rarely that no way should be cleared for it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn add_rare(&self, event: Event) {
+        self.add(event);
     }
 
     #[inline(never)]

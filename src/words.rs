@@ -5,7 +5,9 @@
 
 use crate::{
     hash::{Doubled, Generation, Only},
-    seq::Sequences,
+    memory::AllocError,
+    seq::{Sequences, Stripes},
+    stats::{Counters, Event},
     sync::{AtomicU64, AtomicWord},
     table::{self, Table},
 };
@@ -20,6 +22,8 @@ pub(crate) trait Words<'a>: Copy + core::fmt::Debug {
     fn before(self, home: usize) -> u64;
     /// See [`Sequences::after`].
     fn after(self, home: usize) -> u64;
+    /// Notes that both words are read again, because the counter has changed in between.
+    fn note_retry(self);
     /// All words, to be gathered.
     fn stored(self) -> Stored<'a>;
     /// All counters, to be gathered, and the mask that turns a home bucket into the index of its own; `None` if nothing ever changes.
@@ -44,11 +48,29 @@ impl Stored<'_> {
     }
 }
 
-/// The words of a filter's table, with the counters that tell when copies are taken.
+/// What all tables of a filter have in common: the counters that tell when copies are taken, and those of events.
+#[derive(Debug)]
+pub(crate) struct Common {
+    pub(crate) sequences: Sequences,
+    pub(crate) counters: Counters,
+}
+
+impl Common {
+    /// For tables of up to so many buckets.
+    pub(crate) fn new(stripes: Stripes, buckets: usize) -> Result<Self, AllocError> {
+        Ok(Self { sequences: Sequences::new(stripes)?, counters: Counters::for_buckets(buckets)? })
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.sequences.memory_bytes() + self.counters.memory_bytes()
+    }
+}
+
+/// The words of a filter's table, with what it has in common with others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared<'a> {
     pub(crate) table: &'a Table,
-    pub(crate) sequences: &'a Sequences,
+    pub(crate) common: &'a Common,
 }
 
 impl<'a> Words<'a> for Shared<'a> {
@@ -64,12 +86,16 @@ impl<'a> Words<'a> for Shared<'a> {
 
     #[inline(always)]
     fn before(self, home: usize) -> u64 {
-        self.sequences.before(home)
+        self.common.sequences.before(home)
     }
 
     #[inline(always)]
     fn after(self, home: usize) -> u64 {
-        self.sequences.after(home)
+        self.common.sequences.after(home)
+    }
+
+    fn note_retry(self) {
+        self.common.counters.add_rare(Event::ReadAgain);
     }
 
     #[inline(always)]
@@ -79,7 +105,7 @@ impl<'a> Words<'a> for Shared<'a> {
 
     #[inline(always)]
     fn counters(self) -> Option<(&'a [AtomicU64], usize)> {
-        Some(self.sequences.parts())
+        Some(self.common.sequences.parts())
     }
 }
 
@@ -108,6 +134,8 @@ impl<'a> Words<'a> for Frozen<'a> {
     fn after(self, _home: usize) -> u64 {
         0
     }
+
+    fn note_retry(self) {}
 
     #[inline(always)]
     fn stored(self) -> Stored<'a> {

@@ -291,6 +291,7 @@ fn statistics_add_up() {
     }
     let stats = filter.stats();
     assert_eq!((stats.keys, stats.failures, stats.retries), (keys, 1, 0));
+    assert_eq!((stats.cas_retries, stats.sequence_retries), (0, 0), "nobody else is here");
     assert!((stats.load_factor - filter.load_factor()).abs() < 1e-12);
     assert!(stats.relocations > 0 && stats.searches > 1);
     assert!((0.1..0.6).contains(&stats.displaced_share));

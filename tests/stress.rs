@@ -253,6 +253,57 @@ fn racing_removes_of_one_key_end() {
     assert_eq!(filter.len() as u64, resident);
 }
 
+/// What threads do again because of each other is counted, each way on its own; what a thread does alone is done once.
+#[test]
+fn what_is_done_again_is_counted() {
+    let filter = filter(4, 50, 5);
+    let resident = fill(&filter, 0.85);
+    let own_keys = |writer: u64| (0..4_u64).map(move |key| mixed((writer + 1) << 40 | key));
+    let change = |writer: u64| {
+        own_keys(writer).for_each(|key| filter.insert_hash(key).unwrap());
+        own_keys(writer).for_each(|key| assert!(filter.remove_hash(key)));
+    };
+    let absent: Vec<u64> = (resident..resident + 1_000).map(mixed).collect();
+    let look_up = || absent.iter().filter(|key| filter.contains_hash(**key)).count();
+    let look_up_many = || {
+        let mut found = vec![false; absent.len()];
+        filter.contains_hashes(&absent, &mut found);
+        found.into_iter().filter(|found| *found).count()
+    };
+    (0..1_000).for_each(|_| change(0));
+    look_up();
+    look_up_many();
+    let alone = filter.stats();
+    assert!(alone.relocations > 0);
+    assert_eq!((alone.cas_retries, alone.sequence_retries, alone.retries), (0, 0, 0));
+
+    let cas_retries = || filter.stats().cas_retries;
+    let sequence_retries = || filter.stats().sequence_retries;
+    let writer = || change(1);
+    beside(&writer, &|| change(0), &cas_retries);
+    beside(&writer, &|| _ = look_up(), &sequence_retries);
+    beside(&writer, &|| _ = look_up_many(), &sequence_retries);
+    assert!((0..resident).all(|key| filter.contains_hash(mixed(key))));
+    assert_eq!(filter.len() as u64, resident);
+}
+
+/// Has one thread do `other` over and over while this one does `own`, until `count` has grown.
+fn beside(other: &(impl Fn() + Sync), own: &impl Fn(), count: &impl Fn() -> u64) {
+    let (before, started, stop) = (count(), Instant::now(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                other();
+            }
+        });
+        while count() == before && started.elapsed() < Duration::from_secs(60) {
+            own();
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(count() > before, "nothing was done again in a minute");
+}
+
 #[test]
 fn filters_are_shared_between_threads() {
     fn is_shareable<T: Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe + Unpin>() {}

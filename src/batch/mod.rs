@@ -430,7 +430,10 @@ impl<'a, V: Vector> Constants<'a, V> {
 #[cold]
 #[inline(never)]
 fn again<G: Readable>(cells: &Cells<G>, lanes: u32, hashes: &[u64]) -> u32 {
-    let contains = |hash: u64| u32::from(cells.contains_both(cells.geometry.class(hash)));
+    let contains = |hash: u64| {
+        cells.note_retry();
+        u32::from(cells.contains_both(cells.geometry.class(hash)))
+    };
     let lanes = hashes.iter().enumerate().filter(|(lane, _)| lanes >> lane & 1 != 0);
     lanes.fold(0, |hits, (lane, hash)| hits | contains(*hash) << lane)
 }

@@ -16,9 +16,10 @@ use super::{
 };
 use crate::{
     cells::Cells,
+    stats::Event,
     sync::{AtomicU64, AtomicWord},
     table, word,
-    words::Live,
+    words::{Common, Live},
 };
 
 /// One bit for each chunk of buckets of a table.
@@ -118,6 +119,7 @@ struct Both<'a, V> {
     begun: &'a [AtomicU64],
     chunk_bits: V,
     low: V,
+    common: &'a Common,
 }
 
 /// Where some keys belong.
@@ -172,6 +174,7 @@ impl<'a, V: Vector> Both<'a, V> {
             begun: tables.begun.bits,
             chunk_bits: V::splat(tables.begun.chunk_bits.into()),
             low: V::splat(63),
+            common: tables.old.words.common,
         }
     }
 
@@ -268,9 +271,20 @@ impl<'a, V: Vector> Both<'a, V> {
         let displaced = pair.decides.not_and(first).or(second).shift_right::<{ word::SLOT_BITS }>();
         let one_table = pair.only_new.or(pair.only_old);
         let rest = select(one_table, untouched.not_and(pair.only_old), displaced);
-        let undecided = rest.or(before.xor(after)).nonzero() & !hits;
+        let moved = before.xor(after).nonzero() & !hits;
+        if moved != 0 {
+            self.note_retries(moved);
+        }
+        let undecided = rest.nonzero() & !hits | moved;
         answer(places, hits, found);
         last.push(hashes, keys, undecided);
+    }
+
+    /// Notes that the words of these lanes are read again.
+    #[cold]
+    #[inline(never)]
+    fn note_retries(&self, lanes: u32) {
+        (0..lanes.count_ones()).for_each(|_| self.common.counters.add_rare(Event::ReadAgain));
     }
 
     /// Asks for all four words.
@@ -301,6 +315,7 @@ impl<'a, V: Vector> Both<'a, V> {
         let mut hits = matches.nonzero();
         let moved = before.xor(after).nonzero() & !hits;
         if moved != 0 {
+            self.note_retries(moved);
             let lanes = lanes.iter().enumerate().filter(|(lane, _)| moved >> lane & 1 != 0);
             hits |= lanes.fold(0, |hits, (lane, hash)| hits | u32::from(again(*hash)) << lane);
         }

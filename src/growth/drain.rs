@@ -133,7 +133,7 @@ impl Growing {
         let mut buckets = buckets.peekable();
         while let Some(first) = buckets.peek() {
             let base = old.cells.generation.base(*first);
-            let _under_way = self.sequences.relocation(base);
+            let _under_way = self.common.sequences.relocation(base);
             while let Some(bucket) = buckets.next_if(|bucket| old.cells.generation.base(*bucket) == base) {
                 sealed &= self.drain_announced(view, old, bucket);
             }
@@ -164,7 +164,7 @@ impl Growing {
     /// Drains one bucket. `false` if that is not possible now: the new buckets have no room, because another thread has placed a copy there
     /// that it has not sealed here yet.
     pub(super) fn drain_bucket(&self, view: &View<'_>, old: &Old<'_>, bucket: usize) -> bool {
-        let _under_way = self.sequences.relocation(old.cells.generation.base(bucket));
+        let _under_way = self.common.sequences.relocation(old.cells.generation.base(bucket));
         self.drain_announced(view, old, bucket)
     }
 
@@ -216,14 +216,14 @@ impl Growing {
     /// Moves one copy. `false` if there is no room for it.
     fn drain_slot(&self, view: &View<'_>, old: &Old<'_>, bucket: usize, slot: Slot) -> bool {
         let class = self.class_of(old, bucket, slot);
-        let _under_way = slot.is_displaced().then(|| self.sequences.relocation(class.home));
+        let _under_way = slot.is_displaced().then(|| self.common.sequences.relocation(class.home));
         let placed = if slot.is_displaced() {
             self.place_at_home(view, old, class) || self.place_away(view, class)
         } else {
             view.new.place(view.new.home(class), slot)
         };
         if placed {
-            self.sequences.advance(class.home);
+            self.common.sequences.advance(class.home);
             self.seal(old, bucket, slot, class);
             return true;
         }
@@ -269,7 +269,7 @@ impl Growing {
         let mut copies = [const { None }; *Layout::SLOTS.end()];
         for (copy, slot) in copies.iter_mut().zip(layout.taken(word)) {
             let class = self.class_of(old, bucket, slot);
-            let under_way = slot.is_displaced().then(|| self.sequences.relocation(class.home));
+            let under_way = slot.is_displaced().then(|| self.common.sequences.relocation(class.home));
             let half = if slot.is_displaced() && self.place_at_home(view, old, class) {
                 None
             } else {
@@ -290,11 +290,13 @@ impl Growing {
         };
         let placed = [place(0), place(1)];
         if layout.displaced_slots(word) < layout.taken_count(word) {
-            self.sequences.advance(base);
+            self.common.sequences.advance(base);
         }
-        copies().filter(|copy| copy.slot.is_displaced()).for_each(|copy| self.sequences.advance(copy.class.home));
+        copies()
+            .filter(|copy| copy.slot.is_displaced())
+            .for_each(|copy| self.common.sequences.advance(copy.class.home));
         let whole = placed == [true; 2];
-        if whole && old.cells.word(bucket).compare_exchange(word, layout.sealed_all(word)).is_ok() {
+        if whole && old.cells.swap(bucket, word, layout.sealed_all(word)).is_ok() {
             for copy in copies().filter(|copy| copy.slot.is_displaced()) {
                 old.cells.count_down(old.cells.home(copy.class));
             }

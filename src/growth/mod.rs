@@ -46,10 +46,10 @@ use crate::{
     kick::{self, Surroundings},
     memory::AllocError,
     seq::{Sequences, Stripes},
-    stats::{Counters, Event},
+    stats::Event,
     sync::{self, AtomicBool, Ordering},
     word::{self, Slot},
-    words::Shared,
+    words::{Common, Shared},
 };
 pub(crate) use plan::GrowthPlan;
 use state::{Generation, State, StateCell};
@@ -58,9 +58,8 @@ use state::{Generation, State, StateCell};
 pub(crate) struct Growing {
     pub(crate) plan: GrowthPlan,
     geometry: Geometry,
-    sequences: Sequences,
+    pub(crate) common: Common,
     claims: Claims,
-    pub(crate) counters: Counters,
     gate: Gate,
     state: StateCell,
     /// Set while one thread allocates the next table: so that there are never more than two.
@@ -103,9 +102,8 @@ impl Growing {
         Ok(Self {
             plan,
             geometry: Geometry::new(plan.base, plan.layout, seed),
-            sequences: Sequences::new(stripes)?,
+            common: Common::new(stripes, plan.base << plan.doublings)?,
             claims: Claims::new(stripes)?,
-            counters: Counters::for_buckets(plan.base << plan.doublings)?,
             gate: Gate::for_buckets(plan.base << plan.doublings)?,
             state: StateCell::new(State::new(current, None)),
             growing: AtomicBool::new(false),
@@ -126,7 +124,7 @@ impl Growing {
     #[inline(always)]
     fn cells<'g>(&'g self, generation: &'g Generation) -> Cells<'g, Doubled> {
         Cells {
-            words: Shared { table: &generation.table, sequences: &self.sequences },
+            words: Shared { table: &generation.table, common: &self.common },
             layout: &self.plan.layout,
             geometry: &self.geometry,
             generation: generation.place,
@@ -219,13 +217,14 @@ impl Growing {
             return false;
         }
         loop {
-            let before = self.sequences.before(class.home);
+            let before = self.common.sequences.before(class.home);
             if old.cells.shows(&older, old.cells.seen(&older)) || view.new.shows(&newer, view.new.seen(&newer)) {
                 return true;
             }
-            if self.sequences.after(class.home) == before {
+            if self.common.sequences.after(class.home) == before {
                 return false;
             }
+            view.new.note_retry();
         }
     }
 
@@ -234,15 +233,16 @@ impl Growing {
         let backoff = Backoff::new();
         loop {
             let view = self.view();
-            let before = self.sequences.before(class.home);
+            let before = self.common.sequences.before(class.home);
             let found = view.tables().any(|cells| {
                 let candidates = cells.candidates(class);
                 cells.shows(&candidates, cells.seen(&candidates))
             });
-            let unchanged = self.sequences.after(class.home) == before && self.is_current(&view);
+            let unchanged = self.common.sequences.after(class.home) == before && self.is_current(&view);
             if unchanged && (!found || Sequences::is_quiet(before)) {
                 return found;
             }
+            view.new.note_retry();
             if found {
                 sync::snooze(&backoff);
             }
@@ -253,15 +253,16 @@ impl Growing {
     pub(crate) fn count(&self, class: Class) -> usize {
         loop {
             let view = self.view();
-            let before = self.sequences.before(class.home);
+            let before = self.common.sequences.before(class.home);
             let copies = view.tables().map(|cells| {
                 let candidates = cells.candidates(class);
                 cells.copies(&candidates, cells.seen(&candidates))
             });
             let copies = copies.sum();
-            if self.sequences.after(class.home) == before && self.is_current(&view) {
+            if self.common.sequences.after(class.home) == before && self.is_current(&view) {
                 return copies;
             }
+            view.new.note_retry();
         }
     }
 
@@ -277,7 +278,7 @@ impl Growing {
         if !placed {
             self.insert_or_grow(class)?;
         }
-        self.counters.add(Event::Inserted);
+        self.common.counters.add(Event::Inserted);
         Ok(())
     }
 
@@ -315,7 +316,7 @@ impl Growing {
             if home && view.new.place(candidates.home, Slot::at_home(class.fingerprint)) {
                 return Ok(());
             }
-            if home | away && kick::place_or_kick(&view.new, &candidates, &around, &self.counters).is_ok() {
+            if home | away && kick::place_or_kick(&view.new, &candidates, &around, &self.common.counters).is_ok() {
                 return Ok(());
             }
             let filled = view.new.is_filled_by(&candidates);
@@ -329,7 +330,7 @@ impl Growing {
             }
             let refusal = if filled { Some(InsertError::TooManyCopies) } else { self.grow(&view, &backoff).err() };
             if let Some(error) = refusal {
-                self.counters.add(Event::Refused);
+                self.common.counters.add(Event::Refused);
                 return Err(error);
             }
         }
@@ -347,11 +348,11 @@ impl Growing {
     pub(crate) fn remove(&self, class: Class) -> bool {
         let taken = self.take_from_new_home(class).unwrap_or_else(|| {
             let _inside = self.gate.enter();
-            self.sequences.advance(class.home);
+            self.common.sequences.advance(class.home);
             self.take(class)
         });
         if taken {
-            self.counters.add(Event::Removed);
+            self.common.counters.add(Event::Removed);
         }
         taken
     }
@@ -378,20 +379,21 @@ impl Growing {
     fn take(&self, class: Class) -> bool {
         loop {
             let view = self.view();
-            let before = self.sequences.before(class.home);
+            let before = self.common.sequences.before(class.home);
             if view.tables().any(|cells| cells.clear_any(&cells.candidates(class))) {
                 return true;
             }
-            if self.sequences.after(class.home) == before && self.is_current(&view) {
+            if self.common.sequences.after(class.home) == before && self.is_current(&view) {
                 return false;
             }
+            view.new.note_retry();
         }
     }
 
     /// Takes a copy that is one too many. See [`Surroundings::settle`].
     fn settle(&self, class: Class) {
         if !self.take(class) {
-            self.counters.add(Event::Inserted);
+            self.common.counters.add(Event::Inserted);
         }
     }
 
@@ -400,7 +402,7 @@ impl Growing {
         let doublings = view.current.place.doublings();
         let slots = view.current.buckets() * self.plan.layout.slots();
         // Below half load it is keys of nearly equal hashes that fill a place of the table, and would fill it again after any growth.
-        if doublings == self.plan.doublings || self.counters.keys(slots) < slots / 2 {
+        if doublings == self.plan.doublings || self.common.counters.keys(slots) < slots / 2 {
             return Err(InsertError::Full);
         }
         self.double(view, backoff).map_err(|AllocError { bytes }| InsertError::Alloc { bytes })
@@ -504,7 +506,7 @@ impl Growing {
 
     /// Keys that are in.
     pub(crate) fn keys(&self) -> usize {
-        self.counters.keys(self.slots())
+        self.common.counters.keys(self.slots())
     }
 
     /// Slots of the larger table.
@@ -532,9 +534,8 @@ impl Growing {
     /// Bytes on the heap and in maps, those of tables that were left included as long as they are not given back.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.state.load().tables().map(Generation::memory_bytes).sum::<usize>()
-            + self.sequences.memory_bytes()
+            + self.common.memory_bytes()
             + self.claims.memory_bytes()
-            + self.counters.memory_bytes()
             + self.gate.memory_bytes()
     }
 
@@ -543,7 +544,7 @@ impl Growing {
         let current = Arc::clone(&self.state.load().current);
         current.clear();
         self.state = StateCell::new(State::new(current, None));
-        self.counters.reset();
+        self.common.counters.reset();
     }
 }
 

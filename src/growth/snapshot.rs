@@ -14,7 +14,7 @@ impl Growing {
     ) -> Result<Self, BuildError> {
         let mut growing =
             Self::beginning_with(plan, seed, Generation::of(table, plan.layout, doublings, false)?, false)?;
-        growing.counters.set_keys(keys);
+        growing.common.counters.set_keys(keys);
         Ok(growing)
     }
 

@@ -74,7 +74,7 @@ Experiments:
   threads          read only, 95/5, 50/50 with removals, insert only, by number of threads
   churn            look-ups while another thread inserts and removes, against idle
   latency          percentiles of single calls
-  relocations      what inserts cost inside koel: relocations, searches, retries, failures
+  relocations      what inserts cost inside koel: relocations, searches, retries, failures, and what a reader beside them reads again
   false-positives  measured against stated rates, and bits per key
   growth           inserts, look-ups, latency and memory of a filter that doubles, against one of its last size
   snapshots        a filter as bytes and back, look-ups in the bytes and beside snapshots, the gate, and sets that are known

@@ -23,7 +23,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 
 /// The records.
 pub(crate) const MEASURED: &str = "measured";
-const STATED: &str = "stated";
+/// What the filter says of itself.
+pub(crate) const STATED: &str = "stated";
 /// Bits for each key.
 pub(crate) const BITS: &str = "bits per key";
 const LAYOUTS: [(usize, &str); 5] =

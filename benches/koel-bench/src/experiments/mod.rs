@@ -3,13 +3,13 @@
 mod backends;
 mod choosing;
 mod churn;
-mod false_positives;
+pub(crate) mod false_positives;
 mod growth;
 mod inserts;
 mod keys;
 mod latency;
 mod lookups;
-mod relocations;
+pub(crate) mod relocations;
 mod removes;
 pub(crate) mod snapshots;
 mod threads;

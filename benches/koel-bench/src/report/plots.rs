@@ -6,6 +6,7 @@ use super::{
     tables,
 };
 use crate::{
+    experiments::{false_positives, relocations},
     measurement::{Measurement, Unit},
     options::Bytes,
     peers,
@@ -82,16 +83,7 @@ pub(super) fn all(report: &Report<'_>) -> Vec<(String, String, String)> {
         );
     }
     latency(report, &mut add);
-    let title = "Relocations by load".to_string();
-    let shown = measured().filter(of("relocations")).filter(|one| one.operation == "relocations" && one.median > 0.0);
-    let mut by_case: Vec<Series> = Vec::new();
-    for one in shown {
-        let name = format!("{}, {} thread{}", Bytes(one.bytes), one.threads, if one.threads == 1 { "" } else { "s" });
-        push(&mut by_case, &name, true, (f64::from(one.load), one.median));
-    }
-    let (x, y) = (Axis::linear("load, percent of slots taken"), Axis::log("fingerprints moved for each key inserted"));
-    add("relocations.svg".to_string(), title, x, y, by_case, true);
-
+    inside_inserts(report, &mut add);
     let rates = measured().filter(of("false-positives"));
     let mut points = Vec::new();
     for one in rates.clone().filter(|one| one.operation == "measured" && one.median > 0.0) {
@@ -107,8 +99,43 @@ pub(super) fn all(report: &Report<'_>) -> Vec<(String, String, String)> {
         series(points.into_iter()),
         false,
     );
+    let stated = rates.clone().filter(|one| one.operation == false_positives::STATED);
+    let points = stated.filter_map(|one| {
+        let measured = rates.clone().find(|other| {
+            (&other.peer, &other.operation[..]) == (&one.peer, false_positives::MEASURED) && other.median > 0.0
+        });
+        measured.map(|measured| (one, one.median.log10(), measured.median / one.median))
+    });
+    let x = Axis { label: "stated share", log: false, names: Some(Box::new(|power| format!("1e{power}"))) };
+    let y = Axis::linear("measured share, as a multiple of the stated one");
+    let title = "False positives, measured against stated".to_string();
+    add("false-positives-stated.svg".to_string(), title, x, y, series(points), false);
     growth(report, &mut add);
     plots
+}
+
+/// Moves by load, and all that threads do again, or in vain, because of each other or of a full table. What did not happen is not drawn: its logarithm is nowhere.
+fn inside_inserts(report: &Report<'_>, add: &mut impl FnMut(String, String, Axis, Axis, Vec<Series>, bool)) {
+    let counted = || report.measurements.iter().filter(|one| one.experiment == "relocations" && one.median > 0.0);
+    let x = || Axis::linear("load, percent of slots taken");
+    let mut moved: Vec<Series> = Vec::new();
+    for one in counted().filter(|one| one.operation == relocations::MOVED) {
+        push(&mut moved, &relocations::case(one), true, (f64::from(one.load), one.median));
+    }
+    let title = "Relocations by load".to_string();
+    add("relocations.svg".to_string(), title, x(), Axis::log("fingerprints moved for each key inserted"), moved, true);
+    for bytes in distinct(counted().map(|one| one.bytes)) {
+        // With as many writers as there were at most they meet most often.
+        let writers = counted().filter(|one| one.bytes == bytes).map(|one| one.threads).max();
+        let mut events: Vec<Series> = Vec::new();
+        for one in counted().filter(|one| one.bytes == bytes && Some(one.threads) == writers) {
+            push(&mut events, &one.operation, one.operation != relocations::MOVED, (f64::from(one.load), one.median));
+        }
+        let threads = writers.map_or_else(String::new, |writers| format!("{writers} writers and a reader"));
+        let title = format!("Retries and failures by load, table of {}, {threads}", Bytes(bytes));
+        let y = Axis::log("for each key inserted, or look-up");
+        add(format!("relocations-retries-{bytes}.svg"), title, x(), y, events, true);
+    }
 }
 
 /// The whole growth: what inserts take, and the memory.
