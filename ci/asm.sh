@@ -21,7 +21,7 @@ instructions() {
         echo "$output" >&2
         return 1
     }
-    sed -n 's/.*Collected : \([0-9][0-9]*\).*/\1/p' <<<"$output"
+    sed -n 's/.*Collected : \([0-9][0-9]*\).*/\1/p' <<<"$output" | grep . || { echo "nothing was counted" >&2; return 1; }
 }
 
 # Instructions for each key: what twice as many keys take more.
@@ -29,7 +29,6 @@ per_key() {
     local once twice
     once=$(instructions "$1" "$count") || return 1
     twice=$(instructions "$1" "$((2 * count))") || return 1
-    [ -n "$once" ] && [ -n "$twice" ] || { echo "nothing was counted" >&2; return 1; }
     awk -v once="$once" -v twice="$twice" -v count="$count" 'BEGIN { printf "%.1f\n", (twice - once) / count }'
 }
 

@@ -14,10 +14,9 @@ binary() {
 export KOEL_STRESS_MILLIS=500
 check() {
     local processor=$1 backends=$2
-    # The emulator warns of features that it lacks and nobody asks for.
-    KOEL_REQUIRE_BACKENDS=$backends qemu-x86_64 -cpu "$processor" "$(binary batch)" 2> >(grep -v "TCG doesn't support" >&2)
-    KOEL_REQUIRE_BACKENDS=$backends qemu-x86_64 -cpu "$processor" "$(binary bloom)" batches_equal_single_operations 2> >(grep -v "TCG doesn't support" >&2)
-}
+    KOEL_REQUIRE_BACKENDS=$backends qemu-x86_64 -cpu "$processor" "$(binary batch)"
+    KOEL_REQUIRE_BACKENDS=$backends qemu-x86_64 -cpu "$processor" "$(binary bloom)" batches_equal_single_operations
+} 2> >(grep -v "TCG doesn't support" >&2) # the emulator warns of features that it lacks and nobody asks for
 check Nehalem swar &
 nehalem=$!
 check Haswell swar,avx2

@@ -95,14 +95,9 @@ all_tests() {
     done
 }
 
-# Checks the lines of standard input, as many at a time as there are processors.
-check_all() {
-    xargs -P "$(nproc)" -L 1 bash -c 'check "$@"' check
-}
-
-if [ $# -eq 0 ]; then
-    export must_catch=yes
-    {
+# What there is to check.
+checks() {
+    if [ $# -eq 0 ]; then
         # What takes long first.
         all_tests - growth bloom filter snapshot
         while read -r mutation file tests; do
@@ -110,11 +105,14 @@ if [ $# -eq 0 ]; then
                 echo "$mutation $file $test"
             done
         done < <(grep . <<<"$mutations")
-    } | check_all
-else
-    export must_catch=
+    fi
     for mutation in "$@"; do
         # shellcheck disable=SC2046 # the names of files are words
-        all_tests "$mutation" $(awk -v mutation="$mutation" '$1 == mutation { print $2 }' <<<"$mutations") | check_all
+        all_tests "$mutation" $(awk -v mutation="$mutation" '$1 == mutation { print $2 }' <<<"$mutations")
     done
-fi
+}
+
+export must_catch=
+[ $# -gt 0 ] || must_catch=yes
+# As many at a time as there are processors.
+checks "$@" | xargs -P "$(nproc)" -L 1 bash -c 'check "$@"' check

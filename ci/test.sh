@@ -39,7 +39,6 @@ tests() {
 example() {
     local name=$1
     shift
-    seq --format 'key-%.0f' 20000 >target/keys
     cargo run --locked --all-features --profile test --example "$name" -- "$@"
 }
 
@@ -48,7 +47,7 @@ dedup() {
     example dedup target/keys >target/keys.unique
     cat target/keys target/keys.unique >target/keys.twice
     example dedup target/keys.twice >target/keys.unique
-    unique=$(sort target/keys.unique | uniq | wc -l)
+    unique=$(sort -u target/keys.unique | wc -l)
     # At most one in ten thousand may be taken for another.
     if [ "$unique" -lt 19980 ] || [ "$unique" -ne "$(wc -l <target/keys.unique)" ]; then
         echo "dedup passed on $unique different lines of 20000" >&2
@@ -64,6 +63,7 @@ step "batches on older processors" ci/backends.sh
 step "tests of the laboratory" cargo test --locked --release -p koel-bench
 step "benchmarks, each once" ci/bench-smoke.sh
 step "instructions" ci/asm.sh
+seq --format 'key-%.0f' 20000 >target/keys
 step "example cache_guard" example cache_guard --keys target/keys --requests 20000
 step "example persist" example persist --keys target/keys --out target/keys.koel
 step "example dedup" dedup

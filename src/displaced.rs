@@ -7,7 +7,7 @@ use crate::{
     hash::{Generation, Geometry},
     memory::AllocError,
     table::{self, Scratch},
-    word::{Layout, Slot},
+    word::{Layout, Slot, with_slots},
 };
 
 /// Words that are looked at together at most: their places have eight bits.
@@ -54,14 +54,7 @@ impl Displaced {
 
     /// Counts those in some buckets, at most [`PART`], from `first` on, whose words have no sealed slot; none if one is in its home bucket.
     pub(crate) fn count(&mut self, words: &[u64], first: usize, generation: impl Generation) -> Result<(), Single> {
-        // With a layout that the compiler knows.
-        match self.layout.slots() {
-            2 => self.count_slots::<2>(words, first, generation),
-            3 => self.count_slots::<3>(words, first, generation),
-            4 => self.count_slots::<4>(words, first, generation),
-            5 => self.count_slots::<5>(words, first, generation),
-            _ => self.count_slots::<6>(words, first, generation),
-        }
+        with_slots!(self.layout.slots(), SLOTS => self.count_slots::<SLOTS>(words, first, generation))
     }
 
     #[inline(never)]

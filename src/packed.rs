@@ -19,7 +19,7 @@ use crate::{
     sizing::{self, Plan},
     sync::AtomicWord,
     table::{self, Scratch},
-    word::{self, Layout, Slot},
+    word::{self, Layout, Slot, with_slots},
 };
 
 /// Fingerprints that take a step together: as many words are asked for at a time.
@@ -90,14 +90,7 @@ fn fill(raw: &mut RawFilter, geometry: &Geometry, mixed: &[u64]) -> Result<bool,
         }
     }
     packing.begin(bucket, word, len);
-    let placed = match slots {
-        2 => packing.place_all::<2>(&mut rest),
-        3 => packing.place_all::<3>(&mut rest),
-        4 => packing.place_all::<4>(&mut rest),
-        5 => packing.place_all::<5>(&mut rest),
-        _ => packing.place_all::<6>(&mut rest),
-    };
-    if !placed {
+    if !with_slots!(slots, SLOTS => packing.place_all::<SLOTS>(&mut rest)) {
         return Ok(false);
     }
     packing.count_displaced()?;
@@ -135,7 +128,6 @@ impl Packing<'_> {
     }
 
     /// Sends away from home those that find an empty slot there. The others come to the front: how many these are.
-    #[inline(never)]
     fn send_away<const SLOTS: usize>(&mut self, walks: &mut [Walk]) -> usize {
         let mut left = 0;
         let mut buckets = [0; TOGETHER];
@@ -147,7 +139,7 @@ impl Packing<'_> {
             }
             for (at, away) in part.zip(buckets) {
                 let walk = walks[at];
-                let placed = self.put_if_free::<SLOTS>(away, walk.carried.elsewhere(), away != walk.bucket);
+                let placed = self.put_if_free::<SLOTS>(away, walk.carried.elsewhere());
                 walks[left] = walk;
                 left += usize::from(!placed);
             }
@@ -157,13 +149,12 @@ impl Packing<'_> {
 
     /// One step of each walk, to a full bucket: whichever fingerprint could move from there to a bucket with an empty slot does; if there is none, one that is drawn at random moves all
     /// the same, and takes the place of another in turn. How many walks have not ended by that: they come to the front.
-    #[inline(never)]
     fn step_all<const SLOTS: usize>(&mut self, walks: &mut [Walk]) -> usize {
         let layout = const { Layout::new(SLOTS) };
         let mut left = 0;
         let mut words = [0; TOGETHER];
         let mut others = [[0; SLOTS]; TOGETHER];
-        let mut moving = [(Slot::at_home(0), 0, 0); TOGETHER];
+        let mut lanes = [0; TOGETHER];
         for first in (0..walks.len()).step_by(TOGETHER) {
             let part = first..walks.len().min(first + TOGETHER);
             walks[part.clone()].iter().for_each(|walk| table::prefetch(&raw const self.words[walk.bucket]));
@@ -174,28 +165,26 @@ impl Packing<'_> {
                     table::prefetch(&raw const self.free[*other]);
                 }
             }
-            for (at, walk) in walks[part.clone()].iter().enumerate() {
-                let others = &others[at];
+            for (chosen, others) in lanes.iter_mut().zip(&others).take(part.len()) {
                 // A linear congruential generator (Knuth's constants): its high bits are the random ones.
                 self.random = self.random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
                 let mut lane = (((self.random >> 32) * SLOTS as u64) >> 32) as usize;
                 for (candidate, other) in others.iter().enumerate() {
-                    let is_free = self.free[*other] > 0 && *other != walk.bucket;
-                    lane = hint::select_unpredictable(is_free, candidate, lane);
+                    lane = hint::select_unpredictable(self.free[*other] > 0, candidate, lane);
                 }
-                moving[at] = (layout.slot(words[at], lane as u32), lane as u32, others[lane]);
+                *chosen = lane;
                 self.prefetch(others[lane]);
             }
-            for (at, ((slot, lane, other), word)) in part.zip(moving.into_iter().zip(words)) {
-                let walk = walks[at];
+            for (at, (lane, (word, others))) in part.zip(lanes.into_iter().zip(words.into_iter().zip(&others))) {
+                let (walk, slot, other) = (walks[at], layout.slot(word, lane as u32), others[lane]);
                 if self.words[walk.bucket].load() != word || other == walk.bucket {
                     // Another of these took the place, or the fingerprint has but one bucket: once more.
                     walks[left] = walk;
                     left += 1;
                     continue;
                 }
-                self.words[walk.bucket].set(layout.replaced(word, lane, walk.carried));
-                let placed = self.put_if_free::<SLOTS>(other, slot.elsewhere(), true);
+                self.words[walk.bucket].set(layout.replaced(word, lane as u32, walk.carried));
+                let placed = self.put_if_free::<SLOTS>(other, slot.elsewhere());
                 walks[left] = Walk { bucket: other, carried: slot.elsewhere() };
                 left += usize::from(!placed);
             }
@@ -209,12 +198,12 @@ impl Packing<'_> {
         table::prefetch(&raw const self.free[bucket]);
     }
 
-    /// Into a bucket, if that has an empty slot and it is wanted.
+    /// Into a bucket, if that has an empty slot.
     #[inline(always)]
-    fn put_if_free<const SLOTS: usize>(&mut self, bucket: usize, slot: Slot, wanted: bool) -> bool {
+    fn put_if_free<const SLOTS: usize>(&mut self, bucket: usize, slot: Slot) -> bool {
         let layout = const { Layout::new(SLOTS) };
         let (word, free) = (&mut self.words[bucket], &mut self.free[bucket]);
-        let fits = wanted & (*free > 0);
+        let fits = *free > 0;
         // Without an empty slot it is not used.
         let taken = (SLOTS as u32 - u32::from(*free)).min(SLOTS as u32 - 1);
         let old = word.load();

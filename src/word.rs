@@ -37,6 +37,26 @@ pub(crate) struct Layout {
     width: u32,
 }
 
+/// Evaluates an expression with the number of slots as a constant, so that the compiler knows the layout.
+macro_rules! with_slots {
+    ($slots:expr, $SLOTS:ident => $do:expr) => {
+        with_slots!($slots, $SLOTS, $do, 2 3 4 5 | 6)
+    };
+    ($slots:expr, $SLOTS:ident, $do:expr, $($number:literal)+ | $last:literal) => {
+        match $slots {
+            $($number => {
+                const $SLOTS: usize = $number;
+                $do
+            })+
+            _ => {
+                const $SLOTS: usize = $last;
+                $do
+            }
+        }
+    };
+}
+pub(crate) use with_slots;
+
 impl Layout {
     /// The numbers of slots that a word can be divided into.
     pub(crate) const SLOTS: core::ops::RangeInclusive<usize> = 2..=6;

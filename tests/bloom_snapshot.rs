@@ -383,7 +383,7 @@ fn snapshots_of_counters_under_load() {
                 // Also if what follows fails.
                 let _stop = Stop(&stop);
                 let mut others = 0;
-                for _ in 0..80 {
+                for _ in 0..200 {
                     let copy = $filter::<u64>::from_bytes(&filter.to_bytes()).unwrap();
                     for key in STAY..STAY + 2 * OTHERS {
                         if copy.contains(&key) {
@@ -398,7 +398,7 @@ fn snapshots_of_counters_under_load() {
                     assert_eq!(copy.estimated_len(), 0);
                 }
                 assert!(others > 0);
-                println!("{}: {others} of the other keys in 80 snapshots", stringify!($filter));
+                println!("{}: {others} of the other keys in 200 snapshots", stringify!($filter));
             });
         };
     }
