@@ -11,7 +11,6 @@ mod mutation;
 
 #[allow(unsafe_code, reason = "vector instructions, and gathers of shared words")]
 mod batch;
-mod batched;
 pub mod bloom;
 mod builder;
 mod cells;
