@@ -50,7 +50,7 @@ impl<T: ?Sized, S> CuckooFilter<T, S> {
         self.len() == 0
     }
 
-    /// How many distinct keys surely go in, at the false-positive rate that was asked for. More go in until [`InsertError::Full`], at a
+    /// How many distinct keys surely go in, at the false-positive rate that was asked for. More go in until [`InsertError::Full`](crate::InsertError::Full), at a
     /// higher rate.
     ///
     /// # Progress and complexity
