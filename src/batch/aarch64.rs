@@ -23,10 +23,6 @@ pub(super) fn look_up_bits(probes: Probes<'_>, hashes: &[u64], found: &mut [bool
     super::probes::look_up::<Two>(probes, hashes, found);
 }
 
-pub(super) fn insert_bits(probes: Probes<'_>, hashes: &[u64]) {
-    super::probes::insert::<Two>(probes, hashes);
-}
-
 #[cfg(feature = "growth")]
 pub(super) fn look_up_in_two<G: Live>(
     tables: &TwoTables<'_, G>,

@@ -164,24 +164,6 @@ pub(crate) fn contains_bits(backend: Backend, probes: Probes<'_>, hashes: &[u64]
     }
 }
 
-/// Sets all bits of the probes of each hash, on a backend that has to be available.
-pub(crate) fn insert_bits(backend: Backend, probes: Probes<'_>, hashes: &[u64]) {
-    assert!(backend.is_available(), "{backend:?} is not available");
-    match backend {
-        Backend::Swar => swar::insert_bits(probes, hashes),
-        #[cfg(all(target_arch = "aarch64", target_endian = "little", not(loom)))]
-        Backend::Neon => aarch64::insert_bits(probes, hashes),
-        #[cfg(all(target_arch = "x86_64", not(loom)))]
-        // SAFETY: the backend is available, so the processor has its features.
-        Backend::Avx2 => unsafe { x86_64::insert_bits_avx2(probes, hashes) },
-        #[cfg(all(target_arch = "x86_64", not(loom)))]
-        // SAFETY: as above.
-        Backend::Avx512 => unsafe { x86_64::insert_bits_avx512(probes, hashes) },
-        #[allow(unreachable_patterns, reason = "which are left depends on the target")]
-        Backend::Neon | Backend::Avx2 | Backend::Avx512 => unreachable!("{backend:?} is not available"),
-    }
-}
-
 /// Puts the indices of those hashes that `contains` finds at the end of `selected`.
 #[track_caller]
 pub(crate) fn select(hashes: &[u64], selected: &mut Vec<u32>, contains: impl Fn(&[u64], &mut [bool])) {

@@ -97,49 +97,6 @@ fn look_up_in<V: Vector, const CACHED: bool>(probes: Probes<'_>, hashes: &[u64],
     }
 }
 
-/// Keys whose bits are set together: fewer than are looked up, as all lines of each are asked for.
-const INSERTED: usize = GROUP / 4;
-
-/// Sets all bits of each hash. What is in already is only looked at; for the others every bit is set, whether it was or not, since a locked instruction takes less time than a branch that
-/// is mispredicted every second time.
-#[inline(always)]
-pub(super) fn insert<V: Vector>(probes: Probes<'_>, hashes: &[u64]) {
-    let constants = Constants::<V>::new(&probes);
-    let (table, words) = (probes.table, probes.table.words());
-    let mut states = [0; INSERTED];
-    for hashes in hashes.chunks(INSERTED) {
-        states[..hashes.len()].copy_from_slice(hashes);
-        let vectors = (0..hashes.len()).step_by(V::LANES);
-        for key in vectors.clone() {
-            let state = constants.mixed(V::load(&states[key..]));
-            state.store(&mut states[key..]);
-            if !probes.cached {
-                constants.ask(table, state, probes.count, V::LANES);
-            }
-        }
-        for key in vectors {
-            let mut state = V::load(&states[key..]);
-            let lanes = V::LANES.min(hashes.len() - key);
-            let missing = !constants.look(words, state, probes.count).0 & ((1 << lanes) - 1);
-            if missing == 0 {
-                continue;
-            }
-            for _ in 0..probes.count {
-                let place = constants.place(state);
-                let (mut indices, mut shifts) = ([0; MOST_LANES], [0; MOST_LANES]);
-                place.shift_right::<32>().store(&mut indices);
-                place.shift_right::<26>().store(&mut shifts);
-                for (lane, (index, shift)) in indices[..lanes].iter().zip(shifts).enumerate() {
-                    if missing >> lane & 1 != 0 {
-                        words[*index as usize].set_bits(1 << (shift & 63));
-                    }
-                }
-                state = state.mul(constants.factor);
-            }
-        }
-    }
-}
-
 impl<V: Vector> Constants<V> {
     #[inline(always)]
     fn new(probes: &Probes<'_>) -> Self {

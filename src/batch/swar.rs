@@ -19,10 +19,6 @@ pub(super) fn look_up_bits(probes: Probes<'_>, hashes: &[u64], found: &mut [bool
     super::probes::look_up::<u64>(probes, hashes, found);
 }
 
-pub(super) fn insert_bits(probes: Probes<'_>, hashes: &[u64]) {
-    super::probes::insert::<u64>(probes, hashes);
-}
-
 #[cfg(feature = "growth")]
 pub(super) fn look_up_in_two<G: Live>(
     tables: &TwoTables<'_, G>,

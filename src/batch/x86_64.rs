@@ -40,16 +40,6 @@ pub(super) fn look_up_bits_avx2(probes: Probes<'_>, hashes: &[u64], found: &mut 
     super::probes::look_up::<Four>(probes, hashes, found);
 }
 
-#[target_feature(enable = "avx2")]
-pub(super) fn insert_bits_avx2(probes: Probes<'_>, hashes: &[u64]) {
-    super::probes::insert::<Four>(probes, hashes);
-}
-
-#[target_feature(enable = "avx512f,avx512dq")]
-pub(super) fn insert_bits_avx512(probes: Probes<'_>, hashes: &[u64]) {
-    super::probes::insert::<Eight>(probes, hashes);
-}
-
 #[target_feature(enable = "avx512f,avx512dq")]
 pub(super) fn look_up_bits_avx512(probes: Probes<'_>, hashes: &[u64], found: &mut [bool]) {
     super::probes::look_up::<Eight>(probes, hashes, found);

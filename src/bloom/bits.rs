@@ -29,15 +29,11 @@ impl Bits {
     }
 
     pub(crate) fn insert_batch(&self, hashes: &[u64]) {
-        self.insert_batch_with(Backend::best(), hashes);
-    }
-
-    pub(crate) fn insert_batch_with(&self, backend: Backend, hashes: &[u64]) {
         let (table, shape) = (&self.table, &self.shape);
         if shape.blocked {
             blocked::insert_batch(table, shape, self.cached, hashes);
         } else {
-            standard::insert_batch(backend, table, shape, self.cached, hashes);
+            standard::insert_batch(table, shape, self.cached, hashes);
         }
     }
 

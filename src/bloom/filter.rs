@@ -112,12 +112,6 @@ impl<T: ?Sized, S> BloomFilter<T, S> {
         Ok(())
     }
 
-    /// [`insert_hashes`](Self::insert_hashes) on a given backend, which has to be available. For this project's own tests.
-    #[doc(hidden)]
-    pub fn insert_hashes_with(&self, backend: Backend, hashes: &[u64]) {
-        self.raw.insert_batch_with(backend, hashes);
-    }
-
     /// [`contains_hashes`](Self::contains_hashes) on a given backend, which has to be available. For this project's own tests.
     #[doc(hidden)]
     pub fn contains_hashes_with(&self, backend: Backend, hashes: &[u64], found: &mut [bool]) {
