@@ -578,7 +578,7 @@ fn settings_at_the_edge() {
                 let error = $filter::<u64>::builder().capacity(10).false_positive_rate(rate).build().unwrap_err();
                 assert!(matches!(error, BuildError::RateTooLow { .. }), "{error}");
             }
-            for capacity in [usize::MAX, usize::MAX / 2, 1 << 50] {
+            for capacity in [usize::MAX, usize::MAX / 2, usize::try_from(1_u64 << 50).unwrap_or(usize::MAX)] {
                 match $filter::<u64>::builder().capacity(capacity).build().unwrap_err() {
                     BuildError::CapacityTooLarge { capacity: named, largest } => {
                         assert!(named == capacity && largest < capacity && largest > 1 << 24, "{largest}");
