@@ -211,7 +211,8 @@ impl Settings {
 
     /// The rounds for a table of this size: fewer where each takes long.
     pub fn rounds_for(&self, bytes: u64) -> u64 {
-        if bytes > 8 << 20 { self.rounds.min(5) } else { self.rounds }
+        let most = if self.mode == Mode::Quick { 3 } else { 5 };
+        if bytes > 8 << 20 { self.rounds.min(most) } else { self.rounds }
     }
 
     /// The sizes for experiments that fill tables again and again.

@@ -56,7 +56,7 @@ const fn keys(settings: &Settings) -> u64 {
     INITIAL
         << match settings.mode {
             Mode::Tiny => 2,
-            Mode::Quick => 6,
+            Mode::Quick => 4,
             Mode::Full => 9,
         }
 }

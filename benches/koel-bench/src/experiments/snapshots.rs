@@ -14,7 +14,7 @@ use crate::{
     keys::{self, LookUps},
     lab::{Contest, Lab},
     measurement::{Measurement, Unit, mops, time},
-    options::{Bytes, Settings},
+    options::{Bytes, Mode, Settings},
     peers,
     report::tables,
 };
@@ -59,8 +59,11 @@ const OWN_KEYS: u64 = 1 << 41;
 /// All tables that a run has, but not again and again.
 fn sizes(settings: &Settings) -> Vec<u64> {
     let mut sizes = settings.two_sizes();
-    sizes.extend(settings.sizes.last());
-    sizes.dedup();
+    // The largest takes long.
+    if settings.mode == Mode::Full {
+        sizes.extend(settings.sizes.last());
+        sizes.dedup();
+    }
     sizes
 }
 
