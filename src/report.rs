@@ -35,7 +35,8 @@ pub struct Stats {
     pub failures: u64,
     /// Compare-and-swaps of a bucket that were done again, because another thread had changed the bucket since it was read.
     pub cas_retries: u64,
-    /// Times that both buckets of a key were read again, because a fingerprint was taken meanwhile from a bucket of the same stripe (by a removal, a relocation, or draining).
+    /// Times that both buckets of a key were read again, because a fingerprint was taken meanwhile from a bucket of the same stripe (by a removal, a relocation, or draining),
+    /// or because `insert_if_absent` waited for one that was being moved.
     /// In a batch each key counts.
     pub sequence_retries: u64,
 }
